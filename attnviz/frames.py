@@ -1,0 +1,246 @@
+"""What comes out: frozen answers of the engine, NumPy only.
+
+A stream begins with one `Outline` (what the picture is about), goes on with `Frame`s, one per panel and step of
+refinement, and ends with `Finished`; a computation that fails ends with a `Failure` instead. Arrays are read-only
+and belong to the frame: the engine never writes to them again.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Values = npt.NDArray[np.floating[Any]]
+
+
+class CellClass(enum.IntFlag):
+    """Kinds of cells. A pixel carries the set of those it covers."""
+
+    ORDINARY = 1
+    ZERO = 2
+    NAN = 4
+    DROPPED = 8
+    PADDED = 16
+    MASKED = 32
+
+
+SHOWN_FIRST = (
+    CellClass.NAN,
+    CellClass.ORDINARY,
+    CellClass.ZERO,
+    CellClass.DROPPED,
+    CellClass.PADDED,
+    CellClass.MASKED,
+)
+"""Which class of a pixel's set is shown: the first of these that it holds."""
+
+
+def shown_class(classes: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """The one class shown for each set of classes, same shape; 0 where the set is empty."""
+    return _SHOWN[classes]
+
+
+def _shown_table() -> npt.NDArray[np.uint8]:
+    table = np.zeros(64, np.uint8)
+    for kinds in range(64):
+        table[kinds] = next((kind for kind in SHOWN_FIRST if kinds & kind), 0)
+    return table
+
+
+_SHOWN = _shown_table()
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many cells of the whole map (not of the window) are of each kind; `future` counts visible future cells."""
+
+    cells: int = 0
+    masked: int = 0
+    zero: int = 0
+    nan: int = 0
+    dropped: int = 0
+    padded: int = 0
+    future: int = 0
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How values became colours: ``low`` and ``high`` take the first and last colour of the table.
+
+    ``curve`` is linear or log (then ``low`` > 0). ``diverging`` scales are symmetric about 0. ``quantity`` is what
+    the numbers beside the colour bar are: "value" itself, "weight x visible keys" or "share of the row's largest".
+    """
+
+    low: float
+    high: float
+    curve: str = "linear"
+    diverging: bool = False
+    quantity: str = "value"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frame:
+    """What one panel shows.
+
+    ``panel`` is ``head:N`` (``all`` for stages that all heads share) or ``thumbnail:STAGE``. ``rows`` and ``cols``
+    are half-open cell ranges that the pixels cover; a pixel is ``level`` × ``level`` cells (a power of two, bins
+    aligned to cell 0, the last one partial), ``values`` the brightest of them (scaled by nothing: at level 1 the
+    number that was computed). ``values`` float (r, c), ``classes`` uint8 (r, c) of `CellClass` sets, ``rgb`` uint32
+    (r, c) as 0xffRRGGBB. ``row_sums`` float64, one per row of ``rows``, where rows are weights, else None.
+    ``counts`` are of this panel's whole map.
+    """
+
+    generation: int
+    panel: str
+    stage: str
+    head: int | None
+    rows: tuple[int, int]
+    cols: tuple[int, int]
+    level: int
+    values: Values
+    classes: npt.NDArray[np.uint8]
+    rgb: npt.NDArray[np.uint32]
+    scale: Scale
+    counts: Counts
+    row_sums: npt.NDArray[np.float64] | None = None
+    exact: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class StageShape:
+    """A stage's name and the shape of its array for one batch item, such as (2, 6, 6)."""
+
+    name: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterRow:
+    """A line of the Module page: a parameter or buffer, its shape, and how many numbers it holds."""
+
+    name: str
+    kind: str
+    shape: tuple[int, ...]
+    numel: int
+    dtype: str
+    device: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What the picture is about, sent before its frames.
+
+    ``tokens`` name the keys; the queries are the last ``n_queries`` of them. ``dims`` name the value dimensions.
+    ``origin`` is the chip beside the tokens ("untrained: …", "worked by hand", "the book's seeds"). ``future_hidden``
+    says whether future cells are hidden in the end; where it is False and ``has_future`` True they take a red frame.
+    """
+
+    generation: int
+    stage: str
+    tokens: tuple[str, ...]
+    n_queries: int
+    n_keys: int
+    dims: tuple[str, ...]
+    origin: str
+    stages: tuple[StageShape, ...]
+    parameters: tuple[ParameterRow, ...]
+    panels: tuple[str, ...]
+    has_future: bool
+    future_hidden: bool
+    device: str
+    glosses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """``done`` of ``total`` panels are exact."""
+
+    generation: int
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The last frame has been sent: seconds of computing, bytes held for this request, and the budget in bytes.
+
+    ``remarks`` are sentences about the numbers themselves, such as why a row is NaN.
+    """
+
+    generation: int
+    seconds: float
+    held_bytes: int
+    budget_bytes: int
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A computation that ended without its picture: one sentence, what to do, and details for who asks.
+
+    ``device_failed`` says that another device may do better; ``devices`` are those there are.
+    """
+
+    generation: int
+    sentence: str
+    advice: str
+    details: str = ""
+    device_failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceInfo:
+    """A device as torch reports it: ``name`` (cpu, cuda:0), ``title`` in words, bytes of memory (0 if unknown)."""
+
+    name: str
+    title: str
+    total_bytes: int = 0
+    free_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A question for exact numbers: one cell in every head of the picture of ``generation``."""
+
+    generation: int
+    row: int
+    col: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeAnswer:
+    """The cell's exact value and class in each head; ``row_sums`` of its row where rows are weights."""
+
+    generation: int
+    row: int
+    col: int
+    values: tuple[float, ...]
+    classes: tuple[CellClass, ...]
+    row_sums: tuple[float, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arrays:
+    """Every stage whole, for a file: name → array, one batch item's or with a leading batch axis."""
+
+    tokens: tuple[str, ...]
+    stages: Mapping[str, Values] = field(default_factory=dict)
+
+
+Message = Outline | Frame | Progress | Finished | Failure | ProbeAnswer
+
+
+def level_for(cells: int, pixels: int) -> int:
+    """Cells a pixel side, a power of two: the smallest with which ``cells`` fit into ``pixels``; 1 if they do."""
+    level = 1
+    while -(-cells // level) > max(pixels, 1):
+        level *= 2
+    return level
