@@ -86,7 +86,6 @@ class Snapshot:
     hovered: Cell | None = None
     probe: ProbeAnswer | None = None
     window: Window | None = None
-    large_head: int | None = None
     show_numbers: bool = True
     decimals: int | None = None
 
@@ -137,7 +136,7 @@ class Session:
             return False
         match message:
             case Outline():
-                self._incoming = replace(self._incoming, outline=message)
+                self._incoming = replace(self._incoming, outline=message, frames=self._kept_frames(message))
             case Frame():
                 frames = MappingProxyType({**self._incoming.frames, message.panel: message})
                 self._incoming = replace(self._incoming, frames=frames)
@@ -155,6 +154,23 @@ class Session:
                 if self._snapshot.cell == Cell(message.row, message.col):
                     self._snapshot = replace(self._snapshot, probe=message)
         return True
+
+    def _kept_frames(self, outline: Outline) -> Mapping[str, Frame]:
+        """Frames that stay in sight until their successors come: those of the same panels of the same size.
+
+        Each frame carries its own generation, so a view can tell the old ones.
+        """
+        shown = self._snapshot.picture
+        if shown is None or shown.outline is None:
+            return MappingProxyType({})
+        same = shown.outline.panels == outline.panels and shown.outline.stage == outline.stage
+        if not same or (shown.outline.n_queries, shown.outline.n_keys) != (outline.n_queries, outline.n_keys):
+            return MappingProxyType({})
+        names = {stage.name for stage in outline.stages}
+        return MappingProxyType({
+            panel: frame for panel, frame in shown.frames.items()
+            if not panel.startswith("thumbnail:") or frame.stage in names
+        })  # fmt: skip
 
     def _put_up(self) -> None:
         self._snapshot = replace(self._snapshot, picture=self._incoming, stale=False)

@@ -15,7 +15,7 @@ import math
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Final, Literal, NamedTuple, cast
+from typing import Any, Final, Literal, NamedTuple, cast, get_args
 
 import msgspec
 
@@ -34,6 +34,17 @@ DType = Literal["float64", "float32", "float16", "bfloat16"]
 Norm = Literal["auto", "linear", "log", "uniform", "per-head", "per-row", "percentile", "unit"]
 Colours = Literal["viridis", "cividis", "magma", "inferno", "greys"]
 Matrix = tuple[tuple[float, ...], ...]
+
+CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({
+    "mask": get_args(MaskMode),
+    "implementation": get_args(Implementation),
+    "dropout_site": get_args(DropoutSite),
+    "dropout_generator": get_args(DropoutGenerator),
+    "dtype": get_args(DType),
+    "norm": get_args(Norm),
+    "colours": get_args(Colours),
+})
+"""The values of every field that has a fixed list of them."""
 
 
 class SpecError(ValueError):
@@ -58,6 +69,10 @@ class Lesson(Source, frozen=True, tag="lesson"):
     """A worked lesson: *journey* (six tokens through the module) or *cat-eats-fish* (a typed matrix)."""
 
     name: Literal["journey", "cat-eats-fish"] = "journey"
+
+    def __post_init__(self) -> None:
+        if self.name not in ("journey", "cat-eats-fish"):
+            raise SpecError("lesson", f"lesson is {self.name!r}: give journey or cat-eats-fish")
 
 
 class TypedScores(Source, frozen=True, tag="scores"):
@@ -519,7 +534,8 @@ def _convert(kind: Any, fields: Any) -> Any:
         field = (path.group(1) if path else "") or "source"
         value = fields.get(field) if isinstance(fields, dict) else None
         said = "" if value is None else f" is {value!r}"
-        words = str(error).split(" - at ")[0]
+        choices = CHOICES.get(field)
+        words = f"give {', '.join(choices)}" if choices else str(error).split(" - at ")[0]
         raise SpecError(field.split(".")[0].split("[")[0], f"{field}{said}: {words}") from None
 
 

@@ -1,0 +1,169 @@
+"""Both forms of a multi-head attention module: single heads side by side, and one product cut into heads.
+
+They are the same function once they have the same weights (`copy_weights`). Initial values are uniform ± 1/√fan_in,
+what ``nn.Linear`` draws, from a generator of their own on the CPU in float32; the global one is never touched.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Final
+
+import torch
+from torch import Tensor, nn
+
+from attnviz.attention import masks
+
+MAX_MASK_LENGTH: Final = 4096
+"""Longest context whose mask is a buffer (16 MiB of bool); a longer one would take L² bytes nobody looks at."""
+
+_Projections = tuple[nn.Linear, nn.Linear, nn.Linear]
+
+
+class MultiHead(nn.Module, ABC):
+    """What both forms share: sizes, the mask as a buffer, and one plain pass. Batches are (B, L, d_in).
+
+    ``d_out`` is the total over all heads. Up to `MAX_MASK_LENGTH` tokens the causal mask (L, L) stands among the
+    buffers as ``mask``; beyond, the buffer is None (and is not listed) and `hidden` computes what it is asked for.
+    """
+
+    mask: Tensor | None
+    out_proj: nn.Linear | None
+
+    def __init__(self, d_in: int, d_out: int, num_heads: int, context_length: int) -> None:
+        super().__init__()
+        if d_out % num_heads:
+            raise ValueError(f"d_out is {d_out}, which {num_heads} heads cannot share evenly")
+        self.d_in, self.d_out, self.num_heads = d_in, d_out, num_heads
+        self.d_head = d_out // num_heads
+        short = context_length <= MAX_MASK_LENGTH
+        self.register_buffer("mask", masks.hidden(context_length, context_length) if short else None)
+
+    @abstractmethod
+    def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values of ``x`` (B, L, d_in): each (B, H, L, d_head)."""
+
+    @abstractmethod
+    def projections(self) -> Iterable[_Projections]:
+        """The query, key and value layers in the order in which they are drawn and cut into heads."""
+
+    def join(self, context: Tensor) -> tuple[Tensor, Tensor]:
+        """Joined heads and output, each (B, L, d_out), of ``context`` (B, H, L, d_head); equal without out_proj."""
+        batch, _, length, _ = context.shape
+        joined = context.transpose(1, 2).reshape(batch, length, self.d_out)  # (B, L, H · D)
+        return joined, joined if self.out_proj is None else self.out_proj(joined)
+
+    def hidden(self, length: int) -> Tensor:
+        """The causal mask (length, length) where the module is, bool, True = hidden."""
+        if self.mask is not None and length <= len(self.mask):
+            return self.mask[:length, :length]
+        return masks.hidden(length, length, next(self.parameters()).device)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Causal attention over ``x`` (B, L, d_in) with the −∞ mask, without dropout: (B, L, d_out)."""
+        q, k, v = self.project(x)
+        scores = (q @ k.transpose(2, 3)) / math.sqrt(self.d_head)  # (B, H, Q, K)
+        weights = torch.softmax(scores.masked_fill(self.hidden(x.shape[1]), -math.inf), dim=-1)
+        return self.join(weights @ v)[1]
+
+    def _draw(self, seed: int) -> None:
+        generator = torch.Generator().manual_seed(seed)
+        layers = [layer for three in self.projections() for layer in three]
+        for layer in layers if self.out_proj is None else [*layers, self.out_proj]:
+            bound = 1 / math.sqrt(layer.in_features)
+            with torch.no_grad():
+                for parameter in layer.parameters():  # the weight, then the bias
+                    parameter.uniform_(-bound, bound, generator=generator)
+
+
+class Head(nn.Module):
+    """The projections of a single head."""
+
+    def __init__(self, d_in: int, d_head: int, *, qkv_bias: bool) -> None:
+        super().__init__()
+        self.query = _undrawn(d_in, d_head, bias=qkv_bias)
+        self.key = _undrawn(d_in, d_head, bias=qkv_bias)
+        self.value = _undrawn(d_in, d_head, bias=qkv_bias)
+
+
+class StackedHeads(MultiHead):
+    """Single heads side by side, each with its own small query, key and value matrices, then concatenated."""
+
+    def __init__(
+        self, d_in: int, d_out: int, num_heads: int, *, context_length: int, qkv_bias: bool, out_proj: bool, seed: int
+    ) -> None:
+        super().__init__(d_in, d_out, num_heads, context_length)
+        self.heads = nn.ModuleList(Head(d_in, self.d_head, qkv_bias=qkv_bias) for _ in range(num_heads))
+        self.out_proj = _undrawn(d_out, d_out, bias=True) if out_proj else None
+        self._draw(seed)
+
+    def projections(self) -> Iterable[_Projections]:
+        for head in self.heads:
+            assert isinstance(head, Head)  # noqa: S101 (a ModuleList forgets what it holds)
+            yield head.query, head.key, head.value
+
+    def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        q, k, v = (torch.stack([layer(x) for layer in layers], 1) for layers in zip(*self.projections(), strict=True))
+        return q, k, v  # (B, H, L, D)
+
+
+class SplitHeads(MultiHead):
+    """One large query, key and value matrix each; the last dimension of the product is cut into the heads."""
+
+    def __init__(
+        self, d_in: int, d_out: int, num_heads: int, *, context_length: int, qkv_bias: bool, out_proj: bool, seed: int
+    ) -> None:
+        super().__init__(d_in, d_out, num_heads, context_length)
+        self.query = _undrawn(d_in, d_out, bias=qkv_bias)
+        self.key = _undrawn(d_in, d_out, bias=qkv_bias)
+        self.value = _undrawn(d_in, d_out, bias=qkv_bias)
+        self.out_proj = _undrawn(d_out, d_out, bias=True) if out_proj else None
+        self._draw(seed)
+
+    def projections(self) -> Iterable[_Projections]:
+        yield self.query, self.key, self.value
+
+    def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        batch, length, _ = x.shape
+        q, k, v = (
+            layer(x).view(batch, length, self.num_heads, self.d_head).transpose(1, 2)  # (B, H, L, D)
+            for layer in (self.query, self.key, self.value)
+        )
+        return q, k, v
+
+
+def copy_weights(source: MultiHead, target: MultiHead) -> None:
+    """Write ``source``'s parameters into ``target``, whichever forms the two have.
+
+    An output projection is copied where both have one, else left alone. Raises ValueError where sizes or biases of
+    queries, keys and values differ.
+    """
+    sizes = [(m.d_in, m.d_out, m.num_heads, _has_bias(m)) for m in (source, target)]
+    if sizes[0] != sizes[1]:
+        raise ValueError(f"(d_in, d_out, num_heads, qkv_bias) is {sizes[0]} in the source but {sizes[1]} in the target")
+    with torch.no_grad():
+        for given, taking in zip(zip(*source.projections()), zip(*target.projections()), strict=True):
+            _write_rows([layer.weight for layer in given], [layer.weight for layer in taking])
+            if _has_bias(source):
+                _write_rows([layer.bias for layer in given], [layer.bias for layer in taking])
+        if source.out_proj is not None and target.out_proj is not None:
+            target.out_proj.load_state_dict(source.out_proj.state_dict())
+
+
+def _write_rows(given: list[Tensor], taking: list[Tensor]) -> None:
+    rows = torch.cat(given)
+    first = 0
+    for parameter in taking:
+        parameter.copy_(rows[first : first + len(parameter)])
+        first += len(parameter)
+
+
+def _has_bias(module: MultiHead) -> bool:
+    return any(layer.bias is not None for three in module.projections() for layer in three)
+
+
+def _undrawn(d_in: int, d_out: int, *, bias: bool) -> nn.Linear:
+    """A float32 layer on the CPU whose values nobody has drawn: nn.Linear's own would move the global generator."""
+    return nn.Linear(d_in, d_out, bias=bias, device="meta", dtype=torch.float32).to_empty(device="cpu")

@@ -1,0 +1,203 @@
+"""Cells to pixels: the brightest of level × level cells, and the set of classes that a pixel covers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import torch.nn.functional as F  # noqa: N812 (the name everyone reads it by)
+from torch import Tensor
+
+from attnviz.frames import CellClass, Counts
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Which cells become pixels: half-open ``rows`` and ``cols`` aligned to ``level`` (or to the map's end)."""
+
+    rows: tuple[int, int]
+    cols: tuple[int, int]
+    level: int
+
+    @classmethod
+    def aligned(cls, rows: tuple[int, int], cols: tuple[int, int], shape: tuple[int, int], level: int) -> Region:
+        """The smallest region of whole bins that covers ``rows`` × ``cols`` of a map of ``shape``."""
+
+        def align(span: tuple[int, int], end: int) -> tuple[int, int]:
+            first = min(max(span[0], 0), end - 1) // level * level
+            return first, min(max(-(-span[1] // level) * level, first + 1), end)
+
+        return cls(align(rows, shape[0]), align(cols, shape[1]), level)
+
+    def of(self, cells: Tensor) -> Tensor:
+        return cells[..., self.rows[0] : self.rows[1], self.cols[0] : self.cols[1]]
+
+    def covers(self, shape: tuple[int, int]) -> bool:
+        return self.rows == (0, shape[0]) and self.cols == (0, shape[1])
+
+
+@dataclass(slots=True, eq=False)
+class Panel:
+    """One panel's cells (R, C) on its device, with the planes that classify them."""
+
+    name: str
+    head: int | None
+    cells: Tensor
+    masked: Tensor | None = None
+    dropped: Tensor | None = None
+    row_sums: Tensor | None = None  # three-step's, before dividing
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pooled:
+    """One panel's pixels before colouring.
+
+    ``values`` (r, c) float, ``shades`` the same times the row factor (the same array where there is none),
+    ``classes`` uint8 (r, c), ``low`` and ``high`` over the finite ordinary cells of the *whole* map (nan if none)
+    after the row factor, ``counts`` of the whole map.
+    """
+
+    values: npt.NDArray[np.floating[Any]]
+    shades: npt.NDArray[np.floating[Any]]
+    classes: npt.NDArray[np.uint8]
+    low: float
+    high: float
+    counts: Counts
+    row_sums: npt.NDArray[np.float64] | None = None
+
+
+RowNorm = Literal["plain", "uniform", "per-row"]
+
+
+class PanelPooler:
+    """Pools the panels of one stage: what all heads share (the mask's pixels) is made once.
+
+    ``nonnegative`` says that the cells are weights: a zero is then a class of its own, and rows have sums.
+    ``row_norm`` scales the shades: *uniform* by the row's visible keys, *per-row* by one over its largest weight.
+    """
+
+    def __init__(self, region: Region, *, nonnegative: bool, row_norm: RowNorm = "plain") -> None:
+        self._region = region
+        self._nonnegative = nonnegative
+        self._row_norm = row_norm if nonnegative else "plain"
+        self._mask: tuple[Tensor | None, int] | None = None
+        self._plain: npt.NDArray[np.uint8] | None = None
+
+    def pool(self, panel: Panel) -> Pooled:
+        """The pixels of one panel."""
+        cells, masked = panel.cells, panel.masked
+        if self._mask is None or self._mask[0] is not masked:
+            self._mask = masked, 0 if masked is None else int(masked.sum())
+            self._plain = None
+        sums = cells.sum(-1, dtype=torch.promote_types(cells.dtype, torch.float32)) if self._nonnegative else None
+        plain = sums is not None and panel.dropped is None and bool(torch.isfinite(sums).all())
+        if plain:
+            plain = cells.numel() - self._mask[1] == int(torch.count_nonzero(cells))
+        pooled = self._pool_plain(panel) if plain else self._pool_any(panel)
+        if sums is None:
+            return pooled
+        return replace(pooled, row_sums=_frozen(sums[slice(*self._region.rows)].to("cpu", torch.float64).numpy()))
+
+    def _shaded(self, panel: Panel) -> Tensor:
+        cells, masked = panel.cells, panel.masked
+        if self._row_norm == "plain":
+            return cells
+        if self._row_norm == "uniform":
+            n_keys = cells.shape[1]
+            visible = cells.new_full((cells.shape[0],), n_keys) if masked is None else n_keys - masked.sum(1)
+            return cells * visible.to(cells.dtype)[:, None]
+        largest = torch.nan_to_num(cells).amax(1, keepdim=True)
+        return cells / torch.where(largest > 0, largest, torch.ones_like(largest))
+
+    def _pool_plain(self, panel: Panel) -> Pooled:
+        """Weights without a visible zero, NaN or dropped cell: masked cells are exactly 0 and cannot win."""
+        cells, masked = panel.cells, panel.masked
+        if self._plain is None:
+            visible = torch.ones_like(cells, dtype=torch.bool) if masked is None else ~masked
+            self._plain = self._class_plane({CellClass.MASKED: ~visible, CellClass.ORDINARY: visible})
+        values = pooled_max(self._region.of(cells), self._region.level)
+        shaded = self._shaded(panel)
+        shades = values if shaded is cells else pooled_max(self._region.of(shaded), self._region.level)
+        whole = self._region.covers((cells.shape[0], cells.shape[1]))
+        high = float((shades if whole else shaded).amax())
+        counts = Counts(cells=cells.numel(), masked=self._mask[1] if self._mask else 0)
+        return _pooled(values, shades, self._plain, 0.0, high, counts)
+
+    def _pool_any(self, panel: Panel) -> Pooled:
+        cells = panel.cells
+        nan = torch.isnan(cells)
+        planes = {CellClass.NAN: nan}
+        hidden = nan
+        for kind, plane in (CellClass.MASKED, panel.masked), (CellClass.DROPPED, panel.dropped):
+            if plane is not None:
+                planes[kind] = plane & ~hidden
+                hidden = hidden | plane
+        if self._nonnegative:
+            planes[CellClass.ZERO] = (cells == 0) & ~hidden
+            hidden = hidden | planes[CellClass.ZERO]
+        ordinary = planes[CellClass.ORDINARY] = ~hidden
+        counted = {kind: int(plane.sum()) for kind, plane in planes.items()}
+        counts = Counts(
+            cells=cells.numel(), masked=counted.get(CellClass.MASKED, 0), zero=counted.get(CellClass.ZERO, 0),
+            nan=counted[CellClass.NAN], dropped=counted.get(CellClass.DROPPED, 0),
+        )  # fmt: skip
+        values = self._brightest(cells, ordinary)
+        shaded = self._shaded(panel)
+        shades = values if shaded is cells else self._brightest(shaded, ordinary)
+        finite = shaded[ordinary & torch.isfinite(shaded)]
+        low, high = (float(finite.amin()), float(finite.amax())) if finite.numel() else (float("nan"), float("nan"))
+        return _pooled(values, shades, self._class_plane(planes), low, high, counts)
+
+    def _brightest(self, cells: Tensor, ordinary: Tensor) -> Tensor:
+        """The largest ordinary cell of each bin; where there is none, what was computed there (0, −∞ or NaN)."""
+        level = self._region.level
+        if level == 1:
+            return self._region.of(cells)
+        best = pooled_max(self._region.of(cells.masked_fill(~ordinary, float("-inf"))), level)
+        else_best = pooled_max(self._region.of(cells), level)
+        covered = pooled_max(self._region.of(ordinary).to(torch.uint8), level).bool()
+        return torch.where(covered & ~torch.isnan(else_best), best, else_best)
+
+    def _class_plane(self, planes: dict[CellClass, Tensor]) -> npt.NDArray[np.uint8]:
+        sets: Tensor | None = None
+        for kind, plane in planes.items():
+            bits = pooled_max(self._region.of(plane).to(torch.uint8), self._region.level) * int(kind)
+            sets = bits if sets is None else sets | bits
+        assert sets is not None  # noqa: S101 (every stage has at least one class)
+        return _frozen(sets.cpu().numpy())
+
+
+def _pooled(
+    values: Tensor, shades: Tensor, classes: npt.NDArray[np.uint8], low: float, high: float, counts: Counts
+) -> Pooled:
+    array = to_numpy(values)
+    return Pooled(array, array if shades is values else to_numpy(shades), classes, low, high, counts)
+
+
+def pooled_max(cells: Tensor, level: int) -> Tensor:
+    """Maximum over level × level bins aligned to the first cell, the last bins partial; NaN wins. Shape (r, c)."""
+    if level == 1:
+        return cells.contiguous()
+    n_rows, n_cols = cells.shape
+    pad_rows, pad_cols = -n_rows % level, -n_cols % level
+    if pad_rows or pad_cols:
+        lowest = float("-inf") if cells.is_floating_point() else 0
+        cells = F.pad(cells, (0, pad_cols, 0, pad_rows), value=lowest)
+    rows = cells.reshape(cells.shape[0] // level, level, cells.shape[1]).amax(1)
+    return rows.reshape(rows.shape[0], -1, level).amax(2)
+
+
+def to_numpy(cells: Tensor) -> npt.NDArray[np.floating[Any]]:
+    """A read-only copy on the CPU: float64 stays, every other dtype becomes float32, which holds it exactly."""
+    wide = cells.detach().to("cpu", torch.float64 if cells.dtype == torch.float64 else torch.float32)
+    array: npt.NDArray[np.floating[Any]] = wide.numpy()
+    return _frozen(np.array(array))
+
+
+def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    array = np.ascontiguousarray(array)
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,257 @@
+"""One head's pass as the named stages: inputs are queries, keys and values, what comes out is what was asked for.
+
+Every stage is computed in the spec's dtype and the way its name says, so that what rounding does can be seen. A
+stage has the same bits whichever others are kept beside it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+
+from attnviz.attention import dropout, masks
+from attnviz.spec import JOINT_STAGES, QUERY_KEY_STAGES, AttentionSpec, stages_of
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeadStages:
+    """The stages of one head that were wanted, in the order in which they were computed.
+
+    ``stages`` name → tensor: queries, keys, values (B, L, D), query × key stages (B, Q, K), ``row_sums`` (B, Q, 1),
+    ``context`` and ``dropped_context`` (B, Q, D). ``kept`` is bool, the cells that dropout keeps at the spec's site:
+    (B, Q, K) at the weights, (B, Q, D) at the context; None where no dropout was reached. ``masked`` is bool (Q, K),
+    the cells that the mask hides, the same tensor for every head of a shape; None without a mask.
+    """
+
+    stages: dict[str, Tensor]
+    kept: Tensor | None = None
+    masked: Tensor | None = None
+
+
+def head_stages(
+    spec: AttentionSpec,
+    *,
+    head: int,
+    keep: AbstractSet[str],
+    q: Tensor | None = None,
+    k: Tensor | None = None,
+    v: Tensor | None = None,
+    scaled_scores: Tensor | None = None,
+    weights: Tensor | None = None,
+    out: Tensor | None = None,
+    torch_keep: Tensor | None = None,
+) -> HeadStages:
+    """The stages ``keep`` of one head; nothing after the last of them is computed.
+
+    Give ``q``, ``k`` (B, L, d_head), or what a typed source enters at: ``scaled_scores`` or ``weights`` (1, Q, K);
+    and ``v`` (B, K, D) where there are values. None of them is written to. Stages that are not wanted are overwritten
+    in place. ``out`` (Q, K) or (B, Q, K), in the spec's dtype, takes the last wanted query × key stage; where none is
+    wanted it is worked in. ``torch_keep`` replaces torch's generator's draw (B, Q, K) or (B, Q, D), if it is at hand.
+
+    Raises ValueError for a stage that the spec lacks for a single head.
+    """
+    names = [name for name in stages_of(spec) if name not in JOINT_STAGES]
+    if missing := keep - set(names):
+        raise ValueError(f"{', '.join(sorted(missing))}: a head of this spec has {', '.join(names)}")
+    given = scaled_scores if scaled_scores is not None else weights
+    n_queries, n_keys = _map_shape(q, k, given)
+    wanted = [name for name in names if name in keep]
+    masked = None if spec.mask == "none" else _shared_hidden(n_queries, n_keys, _device(q, given))
+    run = _Pass(spec, head, keep, given=_Given(q, k, v, given), masked=masked, out=out, torch_keep=torch_keep)
+    for name in names[: names.index(wanted[-1]) + 1] if wanted else ():
+        run.step(name)
+    return HeadStages({name: run.stages[name] for name in wanted}, run.kept, masked)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Given:
+    q: Tensor | None
+    k: Tensor | None
+    v: Tensor | None
+    typed: Tensor | None
+
+
+class _Pass:
+    """One head's pass under way: ``cells`` is the query × key stage last computed, and may be overwritten."""
+
+    def __init__(
+        self,
+        spec: AttentionSpec,
+        head: int,
+        keep: AbstractSet[str],
+        *,
+        given: _Given,
+        masked: Tensor | None,
+        out: Tensor | None,
+        torch_keep: Tensor | None,
+    ) -> None:
+        self.spec, self.head, self.keep, self.given, self.masked = spec, head, keep, given, masked
+        self.stages: dict[str, Tensor] = {}
+        self.kept: Tensor | None = None
+        self._torch_keep = torch_keep
+        self._out = out[None] if out is not None and out.dim() == 2 else out
+        self._maps_wanted = sum(name in QUERY_KEY_STAGES for name in keep)
+        self._cells: Tensor | None = None
+        self._row_sums: Tensor | None = None
+        self._context: Tensor | None = None
+
+    def step(self, name: str) -> None:
+        """Compute stage ``name``, the one after the last step's."""
+        if name in QUERY_KEY_STAGES:
+            self._cells = self._map_stage(name, self._writable())
+            if name in self.keep:
+                self.stages[name] = self._cells
+                self._maps_wanted -= 1
+        else:
+            stage = self._other_stage(name)
+            if name in self.keep:
+                self.stages[name] = stage
+
+    def _writable(self) -> Tensor:
+        """The last map to go on in: itself, or a copy where it is wanted as it stands."""
+        cells = self._cells
+        if cells is None or any(cells is stage for stage in self.stages.values()):
+            fresh = self._map_buffer()
+            return fresh if cells is None else fresh.copy_(cells)
+        return cells
+
+    def _map_buffer(self) -> Tensor:
+        if self._out is not None and self._maps_wanted <= 1:
+            buffer, self._out = self._out, None
+            return buffer
+        q, k, typed = self.given.q, self.given.k, self.given.typed
+        if typed is not None:
+            return torch.empty_like(typed)
+        assert q is not None and k is not None  # noqa: S101, PT018
+        return q.new_empty(q.shape[0], q.shape[1], k.shape[1])
+
+    def _map_stage(self, name: str, cells: Tensor) -> Tensor:
+        """Stage ``name``, written over ``cells``, which holds the stage before (anything at the first)."""
+        typed_at = "scaled_scores" if "scaled_scores" in stages_of(self.spec) else "weights"
+        if self.given.typed is not None and name == typed_at:
+            return cells.copy_(self.given.typed)
+        match name:
+            case "scores":
+                q, k = self.given.q, self.given.k
+                assert q is not None and k is not None  # noqa: S101, PT018
+                fused = self._fused_scale()
+                return torch.baddbmm(cells, q, k.transpose(1, 2), beta=0, alpha=fused or 1, out=cells)
+            case "scaled_scores":
+                return cells if self._fused_scale() else self._scaled(cells)
+            case "masked_scores":
+                assert self.masked is not None  # noqa: S101
+                return masks.fill_hidden(cells, self.masked, -math.inf)
+            case "unnormalised_weights":
+                return cells.mul_(_shared_triangle(*cells.shape[-2:], cells.device, cells.dtype))
+            case "dropped_weights":
+                self.kept = self._keep_mask(cells.shape)
+                return _dropped(cells, self.kept, self.spec.dropout)
+            case "weights" if self.spec.mask == "three-step":
+                assert self._row_sums is not None  # noqa: S101
+                return cells.div_(self._row_sums)  # 0/0 is NaN across the whole row, hidden cells too
+        return _softmax(cells)  # weights, unmasked_weights
+
+    def _other_stage(self, name: str) -> Tensor:
+        given, cells = self.given, self._cells
+        direct = {"queries": given.q, "keys": given.k, "values": given.v}.get(name)
+        if direct is not None:
+            return direct
+        assert cells is not None  # noqa: S101
+        if name == "row_sums":
+            self._row_sums = cells.sum(-1, keepdim=True)  # (B, Q, 1)
+            return self._row_sums
+        if name == "context":
+            assert given.v is not None  # noqa: S101
+            self._context = torch.bmm(cells, given.v)  # (B, Q, D)
+            return self._context
+        assert self._context is not None  # noqa: S101 (dropped_context)
+        self.kept = self._keep_mask(self._context.shape)
+        return _dropped(self._context.clone(), self.kept, self.spec.dropout)
+
+    # ------------------------------------------------------------------------------------------------------- scaling
+
+    def _fused_scale(self) -> float | None:
+        """The scale as a factor of the matrix product, where that changes no bit; None where it would.
+
+        A power of two is exact, and float32 and float64 products are not rounded to a narrower dtype on the way.
+        """
+        spec, q = self.spec, self.given.q
+        if "scores" in self.keep or spec.scale_after_mask or spec.scale == "none" or q is None:
+            return None
+        if q.dtype not in (torch.float32, torch.float64):
+            return None
+        factor = 1 / math.sqrt(q.shape[-1]) if spec.scale == "auto" else float(spec.scale)
+        return factor if abs(math.frexp(factor)[0]) == 0.5 and 2**-24 <= abs(factor) <= 2**24 else None
+
+    def _scaled(self, cells: Tensor) -> Tensor:
+        """``auto`` divides by √d_head as the book does; a number is a factor, as in SDPA's ``scale``."""
+        if self.spec.scale == "none":
+            return cells
+        if self.spec.scale == "auto":
+            assert self.given.q is not None  # noqa: S101
+            return cells.div_(math.sqrt(self.given.q.shape[-1]))
+        return cells.mul_(self.spec.scale)
+
+    # ------------------------------------------------------------------------------------------------------- dropout
+
+    def _keep_mask(self, shape: torch.Size) -> Tensor:
+        spec = self.spec
+        batch, n_queries, n_columns = shape
+        if spec.dropout_generator == "torch":
+            kept = self._torch_keep
+            if kept is None:
+                kept = dropout.torch_draws(spec.dropout_seed, tuple(shape), spec.dropout).keep(self.head)
+            return kept.to(_device(self.given.q, self.given.typed))
+        tiles = [
+            dropout.keep_portable(
+                seed=spec.dropout_seed, site=spec.dropout_site, batch_item=item, head=self.head, n_queries=n_queries,
+                n_columns=n_columns, p=spec.dropout, device=_device(self.given.q, self.given.typed),
+            )
+            for item in range(batch)
+        ]  # fmt: skip
+        return torch.stack(tiles) if batch > 1 else tiles[0][None]
+
+
+def _dropped(cells: Tensor, kept: Tensor, p: float) -> Tensor:
+    """``cells`` × kept ÷ (1 − p) as ``nn.Dropout`` rounds it, in place. Dropped cells are 0; a NaN stays NaN."""
+    factor = torch.ones((), dtype=cells.dtype).div_(1 - p).item()
+    return cells.mul_(kept.to(cells.dtype)).mul_(factor)
+
+
+def _softmax(cells: Tensor) -> Tensor:
+    """Softmax over the keys, in place."""
+    if cells.device.type == "cpu":
+        return torch.softmax(cells, -1, out=cells)  # row by row, each element read before it is written
+    return cells.copy_(torch.softmax(cells, -1))
+
+
+def _map_shape(q: Tensor | None, k: Tensor | None, typed: Tensor | None) -> tuple[int, int]:
+    if typed is not None:
+        return typed.shape[-2], typed.shape[-1]
+    if q is None or k is None:
+        raise ValueError("give q and k, or scaled_scores, or weights")
+    return q.shape[1], k.shape[1]
+
+
+def _device(q: Tensor | None, typed: Tensor | None) -> torch.device:
+    given = q if q is not None else typed
+    assert given is not None  # noqa: S101
+    return given.device
+
+
+@lru_cache(maxsize=1)
+def _shared_hidden(n_queries: int, n_keys: int, device: torch.device) -> Tensor:
+    with torch.inference_mode(mode=False):  # what differentiates may meet it later
+        return masks.hidden(n_queries, n_keys, device)
+
+
+@lru_cache(maxsize=1)
+def _shared_triangle(n_queries: int, n_keys: int, device: torch.device, dtype: torch.dtype) -> Tensor:
+    """The lower triangle of ones (Q, K) as numbers: multiplying by a bool tensor takes thirty times as long."""
+    with torch.inference_mode(mode=False):
+        return (~masks.hidden(n_queries, n_keys, device)).to(dtype)

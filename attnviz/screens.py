@@ -1,0 +1,49 @@
+"""Real screens: which Qt platform to use, what is missing where there is none, in words. Imports no Qt."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import re
+import sys
+from collections.abc import MutableMapping
+from pathlib import Path
+
+APT_LINE = (
+    "apt install libegl1 libgl1 libxkbcommon-x11-0 libdbus-1-3 libfontconfig1 libxcb-cursor0 libxcb-icccm4 "
+    "libxcb-image0 libxcb-keysyms1 libxcb-randr0 libxcb-render-util0 libxcb-shape0 libxcb-xinerama0 libxcb-xkb1"
+)
+DNF_LINE = (
+    "dnf install mesa-libEGL mesa-libGL libxkbcommon-x11 dbus-libs fontconfig xcb-util-cursor xcb-util-wm "
+    "xcb-util-image xcb-util-keysyms xcb-util-renderutil"
+)
+
+
+def choose_platform(environ: MutableMapping[str, str]) -> bool:
+    """Let Qt fall back by itself to a window off screen; returns whether the choice was ours, not the user's."""
+    if sys.platform != "linux" or environ.get("QT_QPA_PLATFORM"):
+        return False
+    environ["QT_QPA_PLATFORM"] = "wayland;xcb;offscreen"
+    return True
+
+
+def qt_problem(error: ImportError) -> str:
+    """One sentence for a Qt that cannot be loaded, with the lines that mend it."""
+    named = re.search(r"(lib\S+\.so\S*?):", str(error))
+    what = f"the library {named.group(1)} is missing" if named else str(error)
+    return f"Qt cannot be loaded: {what}. Install Qt's libraries: `{APT_LINE}` or `{DNF_LINE}`."
+
+
+def missing_library(plugin: str = "xcb") -> str | None:
+    """The library that keeps Qt's platform plugin from loading, such as libxcb-icccm.so.4; None if it loads."""
+    if sys.platform != "linux":
+        return None
+    spec = importlib.util.find_spec("PySide6")
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        path = Path(folder, "Qt", "plugins", "platforms", f"libq{plugin}.so")
+        if path.exists():
+            try:
+                ctypes.CDLL(str(path))
+            except OSError as error:
+                return str(error).split(":", 1)[0]
+    return None

@@ -1,0 +1,118 @@
+"""Every action of the window: its words, its keys and where they work. Menus, F1 and Ctrl+K read this one table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication, Qt
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QWidget
+
+
+@dataclass(frozen=True, slots=True)
+class ActionRow:
+    """One action: ``name`` in the code, menu ``group``, ``text``, ``keys``; ``on_map`` if the keys belong to the map."""
+
+    name: str
+    group: str
+    text: str
+    keys: tuple[str, ...] = ()
+    on_map: bool = True
+    checkable: bool = False
+
+
+def _row(name: str, group: str, text: object, *keys: str, on_map: bool = True, checkable: bool = False) -> ActionRow:
+    return ActionRow(name, group, str(text), keys, on_map, checkable)
+
+
+ROWS: tuple[ActionRow, ...] = (
+    _row("open", "File", QT_TRANSLATE_NOOP("Actions", "Open spec…"), "Ctrl+O", on_map=False),
+    _row("save", "File", QT_TRANSLATE_NOOP("Actions", "Save spec…"), "Ctrl+S", on_map=False),
+    _row("export", "File", QT_TRANSLATE_NOOP("Actions", "Export picture…"), "Ctrl+E", on_map=False),
+    _row("quit", "File", QT_TRANSLATE_NOOP("Actions", "Quit"), "Ctrl+Q", on_map=False),
+    _row("copy_picture", "Edit", QT_TRANSLATE_NOOP("Actions", "Copy picture"), "Ctrl+C"),
+    _row("copy_numbers", "Edit", QT_TRANSLATE_NOOP("Actions", "Copy numbers of the row"), "Ctrl+Shift+C"),
+    _row("layout_learn", "View", QT_TRANSLATE_NOOP("Actions", "Learn"), "Ctrl+1", on_map=False, checkable=True),
+    _row("layout_explore", "View", QT_TRANSLATE_NOOP("Actions", "Explore"), "Ctrl+3", on_map=False, checkable=True),
+    _row("panel_controls", "View", QT_TRANSLATE_NOOP("Actions", "Controls"), "F2", on_map=False, checkable=True),
+    _row("panel_sentence", "View", QT_TRANSLATE_NOOP("Actions", "What happened"), "F3", on_map=False, checkable=True),
+    _row("panel_module", "View", QT_TRANSLATE_NOOP("Actions", "Module"), "F4", on_map=False, checkable=True),
+    _row("dark", "View", QT_TRANSLATE_NOOP("Actions", "Dark colours"), "Ctrl+D", on_map=False, checkable=True),
+    _row("numbers", "View", QT_TRANSLATE_NOOP("Actions", "Numbers in cells"), "N", checkable=True),
+    _row("zoom_in", "View", QT_TRANSLATE_NOOP("Actions", "Zoom in"), "+", "="),
+    _row("zoom_out", "View", QT_TRANSLATE_NOOP("Actions", "Zoom out"), "-"),
+    _row("zoom_all", "View", QT_TRANSLATE_NOOP("Actions", "Whole map"), "0"),
+    _row("mask_toggle", "Attention", QT_TRANSLATE_NOOP("Actions", "Mask on or off"), "M"),
+    _row("mask_next", "Attention", QT_TRANSLATE_NOOP("Actions", "Next mask mode"), "Shift+M"),
+    _row("training", "Attention", QT_TRANSLATE_NOOP("Actions", "Training or inference"), "T"),
+    _row("reroll", "Attention", QT_TRANSLATE_NOOP("Actions", "Re-roll dropout"), "R"),
+    _row("stage_back", "Attention", QT_TRANSLATE_NOOP("Actions", "Stage before"), ","),
+    _row("stage_on", "Attention", QT_TRANSLATE_NOOP("Actions", "Stage after"), "."),
+    _row("head_next", "Attention", QT_TRANSLATE_NOOP("Actions", "Next head"), "H"),
+    _row("head_previous", "Attention", QT_TRANSLATE_NOOP("Actions", "Previous head"), "Shift+H"),
+    _row("head_large", "Attention", QT_TRANSLATE_NOOP("Actions", "One head large"), "Return", "Enter"),
+    _row("head_grid", "Attention", QT_TRANSLATE_NOOP("Actions", "All heads"), "Esc"),
+    _row("cancel", "Attention", QT_TRANSLATE_NOOP("Actions", "Stop computing"), "Ctrl+.", on_map=False),
+    _row("cell_up", "Move", QT_TRANSLATE_NOOP("Actions", "Query above"), "Up"),
+    _row("cell_down", "Move", QT_TRANSLATE_NOOP("Actions", "Query below"), "Down"),
+    _row("cell_left", "Move", QT_TRANSLATE_NOOP("Actions", "Key to the left"), "Left"),
+    _row("cell_right", "Move", QT_TRANSLATE_NOOP("Actions", "Key to the right"), "Right"),
+    _row("cell_first", "Move", QT_TRANSLATE_NOOP("Actions", "First token"), "Home"),
+    _row("cell_last", "Move", QT_TRANSLATE_NOOP("Actions", "Last token"), "End"),
+    _row("pan_up", "Move", QT_TRANSLATE_NOOP("Actions", "Pan up"), "Ctrl+Up"),
+    _row("pan_down", "Move", QT_TRANSLATE_NOOP("Actions", "Pan down"), "Ctrl+Down"),
+    _row("pan_left", "Move", QT_TRANSLATE_NOOP("Actions", "Pan left"), "Ctrl+Left"),
+    _row("pan_right", "Move", QT_TRANSLATE_NOOP("Actions", "Pan right"), "Ctrl+Right"),
+    _row("keys", "Help", QT_TRANSLATE_NOOP("Actions", "All keys"), "F1", on_map=False),
+    _row("palette", "Help", QT_TRANSLATE_NOOP("Actions", "Find an action…"), "Ctrl+K", on_map=False),
+    _row("about", "Help", QT_TRANSLATE_NOOP("Actions", "About attnviz"), on_map=False),
+)
+
+GROUPS: tuple[tuple[str, object], ...] = (
+    ("File", QT_TRANSLATE_NOOP("Actions", "File")),
+    ("Edit", QT_TRANSLATE_NOOP("Actions", "Edit")),
+    ("View", QT_TRANSLATE_NOOP("Actions", "View")),
+    ("Attention", QT_TRANSLATE_NOOP("Actions", "Attention")),
+    ("Move", QT_TRANSLATE_NOOP("Actions", "Move")),
+    ("Help", QT_TRANSLATE_NOOP("Actions", "Help")),
+)
+
+
+def build_actions(window: QWidget, map_widget: QWidget) -> Mapping[str, QAction]:
+    """One QAction a row, by name; keys that belong to the map work only while it or a child of it has the focus."""
+    actions: dict[str, QAction] = {}
+    for row in ROWS:
+        action = QAction(translated(row.text), window)
+        action.setObjectName(row.name)
+        action.setShortcuts([QKeySequence(key) for key in row.keys])
+        if row.keys:
+            action.setToolTip(f"{translated(row.text)} ({shown_keys(row)})")
+        action.setCheckable(row.checkable)
+        if row.on_map:
+            action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+            map_widget.addAction(action)
+        else:
+            window.addAction(action)
+        actions[row.name] = action
+    return MappingProxyType(actions)
+
+
+def translated(text: str) -> str:
+    """``text`` of the table in the interface's language."""
+    return QCoreApplication.translate("Actions", text)
+
+
+def shown_keys(row: ActionRow) -> str:
+    """The row's keys as this system writes them."""
+    return " or ".join(QKeySequence(key).toString(QKeySequence.SequenceFormat.NativeText) for key in row.keys)
+
+
+def key_table() -> list[tuple[str, str, str]]:
+    """(group, text, keys) of every action that has keys, for the F1 page; the held and ranged keys come last."""
+    table = [(translated(row.group), translated(row.text), shown_keys(row)) for row in ROWS if row.keys]
+    attention = translated("Attention")
+    table.append((attention, translated(str(QT_TRANSLATE_NOOP("Actions", "Show the state before, while held"))), "Space"))
+    table.append((attention, translated(str(QT_TRANSLATE_NOOP("Actions", "Go to a stage"))), "1 … 9"))
+    return table

@@ -1,0 +1,255 @@
+"""The window: lays the views out in the layouts Learn and Explore, and owns the menus. It computes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from PySide6.QtCore import QByteArray, QEvent, QObject, QSettings, Qt, Signal, Slot
+from PySide6.QtGui import QAction, QCloseEvent, QKeyEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QMainWindow,
+    QScrollArea,
+    QSplitter,
+    QVBoxLayout,
+    QWidget,
+)
+
+from attnviz.session import Snapshot
+from attnviz.views.actions import GROUPS, ROWS, build_actions, key_table, translated
+from attnviz.views.banner import Banner
+from attnviz.views.controls import Controls
+from attnviz.views.heatmaps import Heatmaps
+from attnviz.views.keys_page import KeysPage
+from attnviz.views.mask_switch import MaskSwitch
+from attnviz.views.module_page import ModulePage
+from attnviz.views.palette import Palette
+from attnviz.views.pipeline_strip import PipelineStrip
+from attnviz.views.sentence_card import SentenceCard
+from attnviz.views.source_editor import SourceEditor
+from attnviz.views.status_line import StatusLine
+from attnviz.views.token_strip import TokenStrip
+
+LAYOUTS = ("learn", "explore")
+PANELS = {"panel_controls": "controls", "panel_sentence": "sentence", "panel_module": "module"}
+DEFAULT_PANELS = {
+    "learn": {"controls": True, "sentence": True, "module": False},
+    "explore": {"controls": True, "sentence": False, "module": False},
+}
+
+
+class MainWindow(QMainWindow):
+    """Composes the views. ``present`` hands a snapshot to each of them and emits nothing."""
+
+    closing = Signal()
+    before_held = Signal(bool)
+    stage_number_pressed = Signal(int)
+
+    def __init__(self, settings: QSettings) -> None:
+        super().__init__()
+        self._settings = settings
+        self._layout_name = "learn"
+        self.setWindowTitle(self.tr("attnviz"))
+        self.resize(1280, 800)
+
+        self.heatmaps = Heatmaps()
+        self.banner = Banner()
+        self.token_strip = TokenStrip()
+        self.mask_switch = MaskSwitch()
+        self.pipeline_strip = PipelineStrip()
+        self.controls = Controls()
+        self.source_editor = SourceEditor()
+        self.sentence_card = SentenceCard()
+        self.module_page = ModulePage()
+        self.status_line = StatusLine()
+        self.actions_by_name: Mapping[str, QAction] = build_actions(self, self.heatmaps)
+        self.keys_page = KeysPage(self)
+        self.keys_page.set_rows(key_table())
+        self.palette_popup = Palette(self)
+        self._views = (
+            self.heatmaps, self.banner, self.token_strip, self.mask_switch, self.pipeline_strip, self.controls,
+            self.source_editor, self.sentence_card, self.module_page, self.status_line,
+        )  # fmt: skip
+        self._compose()
+        self._fill_menus()
+        self._connect_actions()
+        self.heatmaps.installEventFilter(self)
+        self.heatmaps.setFocus()
+
+    # ------------------------------------------------------------------------------------------------------ layout
+
+    def _compose(self) -> None:
+        self._control_panel = QScrollArea()
+        self._control_panel.setObjectName("controlPanel")
+        self._control_panel.setWidgetResizable(True)
+        self._control_panel.setFrameShape(QFrame.Shape.NoFrame)
+        self._control_panel.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        inside = QWidget()
+        stack = QVBoxLayout(inside)
+        stack.setContentsMargins(0, 0, 0, 0)
+        stack.setSpacing(12)
+        stack.addWidget(self.source_editor)
+        stack.addWidget(self.controls)
+        stack.addStretch(1)
+        self._control_panel.setWidget(inside)
+
+        heads_card = QFrame()
+        heads_card.setProperty("card", True)
+        heads_layout = QVBoxLayout(heads_card)
+        heads_layout.setContentsMargins(6, 6, 6, 6)
+        heads_layout.addWidget(self.heatmaps)
+
+        self._side = QWidget()
+        self._side_stack = QVBoxLayout(self._side)
+        self._side_stack.setContentsMargins(0, 0, 0, 0)
+        self._side_stack.setSpacing(12)
+        self._side_stack.addWidget(self.module_page, 1)
+        self._side_stack.addWidget(self.sentence_card)
+
+        self._splitter = QSplitter(Qt.Orientation.Horizontal)
+        self._splitter.setChildrenCollapsible(False)
+        self._splitter.setHandleWidth(12)
+        self._splitter.addWidget(self._control_panel)
+        self._splitter.addWidget(heads_card)
+        self._splitter.addWidget(self._side)
+        self._heads_card = heads_card
+
+        top = QHBoxLayout()
+        top.setSpacing(16)
+        top.addWidget(self.token_strip, 1)
+        top.addWidget(self.mask_switch)
+
+        centre = QWidget()
+        column = QVBoxLayout(centre)
+        column.setContentsMargins(18, 10, 18, 10)
+        column.setSpacing(10)
+        column.addWidget(self.banner)
+        column.addLayout(top)
+        column.addWidget(self.pipeline_strip)
+        column.addWidget(self._splitter, 1)
+        self.setCentralWidget(centre)
+        self.statusBar().setSizeGripEnabled(False)
+        self.statusBar().addWidget(self.status_line, 1)
+
+    def use_layout(self, name: str) -> None:
+        """Arrange for *learn* (heads and sentence large, controls at the side) or *explore* (controls left, heads)."""
+        self._remember_layout()
+        self._layout_name = name
+        if name == "learn":
+            self._side_stack.insertWidget(0, self._control_panel, 2)
+        else:
+            self._splitter.insertWidget(0, self._control_panel)
+        shown = DEFAULT_PANELS[name]
+        for panel, default in shown.items():
+            wanted = self._settings.value(f"layouts/{name}/{panel}", default, type=bool)
+            self.show_panel(panel, bool(wanted))
+        sizes = self._settings.value(f"layouts/{name}/splitter", QByteArray(), type=QByteArray)
+        if not (isinstance(sizes, QByteArray) and sizes.size() and self._splitter.restoreState(sizes)):
+            self._default_sizes()
+        for other in LAYOUTS:
+            self.actions_by_name[f"layout_{other}"].setChecked(other == name)
+
+    def _default_sizes(self) -> None:
+        width = max(self.width() - 36, 800)
+        if self._layout_name == "learn":
+            self._splitter.setSizes([width * 58 // 100, width * 42 // 100])
+        else:
+            self._splitter.setSizes([270, width - 270, 0] if self._side.isHidden() else [270, width - 690, 420])
+        self._splitter.setStretchFactor(self._splitter.indexOf(self._heads_card), 1)
+
+    def show_panel(self, panel: str, visible: bool) -> None:
+        """Show or hide *controls*, *sentence* or *module*; the side column goes when all in it are hidden."""
+        widgets = {"controls": self._control_panel, "sentence": self.sentence_card, "module": self.module_page}
+        widgets[panel].setVisible(visible)
+        self._settings.setValue(f"layouts/{self._layout_name}/{panel}", visible)
+        in_side = [self.sentence_card, self.module_page]
+        if self._layout_name == "learn":
+            in_side.append(self._control_panel)  # type: ignore[arg-type]
+        self._side.setVisible(any(not widget.isHidden() for widget in in_side))
+        for action, name in PANELS.items():
+            if name == panel:
+                self.actions_by_name[action].setChecked(visible)
+
+    def _remember_layout(self) -> None:
+        if self.isVisible():
+            self._settings.setValue(f"layouts/{self._layout_name}/splitter", self._splitter.saveState())
+
+    # ---------------------------------------------------------------------------------------------- menus and keys
+
+    def _fill_menus(self) -> None:
+        for group, title in GROUPS:
+            menu = self.menuBar().addMenu(translated(str(title)))
+            for row in ROWS:
+                if row.group == group:
+                    menu.addAction(self.actions_by_name[row.name])
+        self.palette_popup.set_actions(list(self.actions_by_name.values()))
+
+    def _connect_actions(self) -> None:
+        act = self.actions_by_name
+        act["quit"].triggered.connect(self.close)
+        act["keys"].triggered.connect(self.keys_page.show)
+        act["palette"].triggered.connect(self.palette_popup.popup)
+        act["layout_learn"].triggered.connect(self._on_learn)
+        act["layout_explore"].triggered.connect(self._on_explore)
+        for name in PANELS:
+            act[name].triggered.connect(self._on_panel_toggled)
+
+    @Slot()
+    def _on_learn(self) -> None:
+        self.use_layout("learn")
+
+    @Slot()
+    def _on_explore(self) -> None:
+        self.use_layout("explore")
+
+    @Slot(bool)
+    def _on_panel_toggled(self, checked: bool) -> None:
+        action = self.sender()
+        if isinstance(action, QAction):
+            self.show_panel(PANELS[action.objectName()], checked)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Space held and the digits, which no QAction can say: they belong to the map."""
+        if event.type() in (QEvent.Type.KeyPress, QEvent.Type.KeyRelease) and isinstance(event, QKeyEvent):
+            pressed = event.type() == QEvent.Type.KeyPress
+            if event.key() == Qt.Key.Key_Space and event.modifiers() == Qt.KeyboardModifier.NoModifier:
+                if not event.isAutoRepeat():
+                    self.before_held.emit(pressed)
+                return True
+            digit = event.key() - Qt.Key.Key_0
+            if pressed and 1 <= digit <= 9 and event.modifiers() == Qt.KeyboardModifier.NoModifier:
+                self.stage_number_pressed.emit(digit)
+                return True
+        if event.type() == QEvent.Type.FocusOut:
+            self.before_held.emit(False)
+        return super().eventFilter(watched, event)
+
+    # ----------------------------------------------------------------------------------------------------- presence
+
+    def present(self, snapshot: Snapshot) -> None:
+        """Show ``snapshot`` in every view; emits nothing."""
+        for view in self._views:
+            view.present(snapshot)
+        act = self.actions_by_name
+        act["numbers"].setChecked(snapshot.show_numbers)
+        act["cancel"].setEnabled(snapshot.running)
+        act["reroll"].setEnabled(snapshot.spec.drops)
+        large = snapshot.view.head is not None
+        act["head_grid"].setEnabled(large)
+
+    def restore(self) -> None:
+        """Geometry and layout as they were when the window was last closed."""
+        geometry = self._settings.value("geometry", QByteArray(), type=QByteArray)
+        if isinstance(geometry, QByteArray) and geometry.size():
+            self.restoreGeometry(geometry)
+        name = str(self._settings.value("layout", "learn", type=str))
+        self.use_layout(name if name in LAYOUTS else "learn")
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        """State is always saved; nothing is ever asked."""
+        self._remember_layout()
+        self._settings.setValue("geometry", self.saveGeometry())
+        self._settings.setValue("layout", self._layout_name)
+        self.closing.emit()
+        super().closeEvent(event)

@@ -1,0 +1,190 @@
+"""One scheduling thread, a mailbox and generations: what connects the window to the engine.
+
+The thread is an ordinary `threading.Thread` that emits signals. It builds the engine inside itself, so that importing
+this module loads no torch. Priorities: a new request first, then the newest probe, then jobs such as an export.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import traceback
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+from PySide6.QtCore import QObject, Signal
+
+from attnviz.frames import DeviceInfo, Failure, Frame, Message, Outline, Probe, ProbeAnswer
+from attnviz.spec import Request
+
+log = logging.getLogger(__name__)
+
+Job = Callable[[], None]
+
+
+class EngineLike(Protocol):
+    """What the worker drives; `attnviz.engine.Engine`, or a fake in tests."""
+
+    def devices(self) -> tuple[DeviceInfo, ...]: ...
+
+    def stream(self, request: Request, cancelled: Callable[[], bool]) -> Iterator[Message]: ...
+
+    def probe(self, probe: Probe) -> ProbeAnswer | None: ...
+
+
+class Worker(QObject):
+    """Runs requests on its own thread; the newest wins. Public methods are for the GUI thread and never block.
+
+    ``messages_pending`` is emitted when the mailbox was empty and no longer is: `take` empties it. ``devices_known``
+    carries a tuple of `DeviceInfo`, once, when the engine stands.
+    """
+
+    messages_pending = Signal()
+    devices_known = Signal(object)
+
+    def __init__(self, make_engine: Callable[[], EngineLike], parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._make_engine = make_engine
+        self._condition = threading.Condition()
+        self._request: Request | None = None
+        self._probe: Probe | None = None
+        self._jobs: deque[Job] = deque()
+        self._box: OrderedDict[str, Message] = OrderedDict()
+        self._wanted = 0  # the generation that may run; any other is cancelled
+        self._closing = False
+        self._thread = threading.Thread(target=self._run, name="attnviz-worker", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def submit(self, request: Request) -> None:
+        """Cancel what runs and compute this instead; what the mailbox still held is dropped."""
+        with self._condition:
+            self._request = request
+            self._probe = None
+            self._wanted = request.generation
+            self._box.clear()
+            self._condition.notify()
+
+    def cancel(self) -> None:
+        """Stop what runs at its next cancellation point and start nothing else."""
+        with self._condition:
+            self._request = None
+            self._wanted = -1
+
+    def probe(self, probe: Probe) -> None:
+        """Ask for exact numbers; only the newest question is answered, between two panels at the latest."""
+        with self._condition:
+            self._probe = probe
+            self._condition.notify()
+
+    def run_job(self, job: Job) -> None:
+        """Run ``job()`` on the worker's thread when nothing is being computed. The job reports by its own means."""
+        with self._condition:
+            self._jobs.append(job)
+            self._condition.notify()
+
+    def take(self) -> list[Message]:
+        """Empty the mailbox: messages in order, of each panel the newest frame only."""
+        with self._condition:
+            messages = list(self._box.values())
+            self._box.clear()
+        return messages
+
+    def close(self, timeout: float = 30.0) -> bool:
+        """Cancel everything and join the thread. Returns whether it ended in time."""
+        with self._condition:
+            self._closing = True
+            self._request = self._probe = None
+            self._wanted = -1
+            self._jobs.clear()
+            self._condition.notify()
+        if self._thread.is_alive():
+            self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    # ------------------------------------------------------------------------------------------ on the worker thread
+
+    def _run(self) -> None:
+        try:
+            engine = self._make_engine()
+            self.devices_known.emit(engine.devices())
+        except Exception as error:  # noqa: BLE001 (the window must be told, whatever it was)
+            self._post_failure(self._next_generation(), error)
+            return
+        while True:
+            with self._condition:
+                while not (self._closing or self._request or self._probe or self._jobs):
+                    self._condition.wait()
+                if self._closing:
+                    return
+                request, self._request = self._request, None
+                job = self._jobs.popleft() if self._jobs and request is None and self._probe is None else None
+            if request is not None:
+                self._compute(engine, request)
+            self._answer_probe(engine)
+            if job is not None:
+                self._run_job(job)
+
+    def _compute(self, engine: EngineLike, request: Request) -> None:
+        def cancelled() -> bool:
+            return self._wanted != request.generation
+
+        try:
+            for message in engine.stream(request, cancelled):
+                if cancelled():
+                    return
+                self._post(message)
+                self._answer_probe(engine)
+        except Exception as error:  # noqa: BLE001 (a bug must reach the banner, and the thread must go on)
+            self._post_failure(request.generation, error)
+
+    def _answer_probe(self, engine: EngineLike) -> None:
+        with self._condition:
+            probe = self._probe
+        if probe is None:
+            return
+        try:
+            answer = engine.probe(probe)
+        except Exception as error:
+            log.exception("probe failed")
+            self._post_failure(probe.generation, error)
+            answer = None
+        with self._condition:
+            if self._probe is probe and (answer is not None or self._request is None):
+                self._probe = None
+        if answer is not None:
+            self._post(answer)
+
+    def _run_job(self, job: Job) -> None:
+        try:
+            job()
+        except Exception as error:  # noqa: BLE001
+            self._post_failure(self._wanted, error)
+
+    def _next_generation(self) -> int:
+        with self._condition:
+            return self._wanted
+
+    def _post(self, message: Message) -> None:
+        key = f"frame:{message.panel}" if isinstance(message, Frame) else type(message).__name__
+        with self._condition:
+            if message.generation != self._wanted:
+                return
+            was_empty = not self._box
+            if isinstance(message, Outline):
+                self._box.clear()
+            self._box[key] = message
+        if was_empty:
+            self.messages_pending.emit()
+
+    def _post_failure(self, generation: int, error: Exception) -> None:
+        sentence = getattr(error, "sentence", None)
+        details = "".join(traceback.format_exception(error))
+        if sentence is None:
+            log.error("the worker met a bug\n%s", details)
+            sentence = f"Something went wrong inside attnviz: {type(error).__name__}: {error}"
+        advice = getattr(error, "advice", "The program goes on; change something and it computes again.")
+        device_failed = bool(getattr(error, "device_failed", False))
+        self._post(Failure(generation, sentence, advice, getattr(error, "details", "") or details, device_failed))
