@@ -144,7 +144,8 @@ def copy_weights(source: MultiHead, target: MultiHead) -> None:
     if sizes[0] != sizes[1]:
         raise ValueError(f"(d_in, d_out, num_heads, qkv_bias) is {sizes[0]} in the source but {sizes[1]} in the target")
     with torch.no_grad():
-        for given, taking in zip(zip(*source.projections()), zip(*target.projections()), strict=True):
+        columns = (zip(*m.projections(), strict=True) for m in (source, target))  # all queries, all keys, all values
+        for given, taking in zip(*columns, strict=True):
             _write_rows([layer.weight for layer in given], [layer.weight for layer in taking])
             if _has_bias(source):
                 _write_rows([layer.bias for layer in given], [layer.bias for layer in taking])

@@ -1,0 +1,242 @@
+"""Values and classes to pixels: colour tables, scales, and the fixed looks of cells that hold no ordinary number.
+
+NumPy in, 0xffRRGGBB out; no torch and no Qt.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from types import MappingProxyType
+from typing import Any, Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from attnviz.frames import CellClass, Scale, shown_class
+from attnviz.spec import QUERY_KEY_STAGES, WEIGHT_STAGES, Norm
+
+Pixels = npt.NDArray[np.uint32]
+
+DIVERGING_TABLE: Final = "balance"
+LINEAR_UP_TO_KEYS: Final = 32
+"""Maps of more keys take a logarithmic scale by default: a linear one leaves them black."""
+
+UNIFORM: Final = "weight x visible keys"
+ROW_SHARE: Final = "share of the row's largest"
+
+GROUNDS: Final[Mapping[CellClass, int]] = MappingProxyType(
+    {
+        CellClass.NAN: 0xFFFF2FD0,
+        CellClass.ZERO: 0xFFC9AD8C,
+        CellClass.DROPPED: 0xFFB9A6EA,
+        CellClass.PADDED: 0xFFC5C9D6,
+        CellClass.MASKED: 0xFFEDEDF1,
+    }
+)
+"""The colour of cells that are not ordinary, the same in every theme and table and in none of the tables.
+
+The painter gives masked and padded cells its own ground in the dark style and draws marks over all of them where
+cells are large enough. An ordinary cell takes a colour of the table.
+"""
+
+_NOT_ORDINARY: Final = tuple(GROUNDS)
+_TABLE_SIZE: Final = 256
+
+
+def _offsets() -> npt.NDArray[np.uint16]:
+    """For each set of classes: 0 where a colour of the table is shown, else the place of its ground behind it."""
+    shown = shown_class(np.arange(64, dtype=np.uint8))
+    offsets = np.full(64, _TABLE_SIZE + _NOT_ORDINARY.index(CellClass.PADDED), np.uint16)  # no class: nothing there
+    offsets[shown == CellClass.ORDINARY] = 0
+    for place, kind in enumerate(_NOT_ORDINARY):
+        offsets[shown == kind] = _TABLE_SIZE + place
+    return offsets
+
+
+_OFFSETS: Final = _offsets()
+
+
+@cache
+def table(name: str) -> Pixels:
+    """The 256 colours of a table, uint32 0xffRRGGBB, read-only; ``name`` is one of `spec.Colours` or "balance"."""
+    text = resources.files("attnviz.resources").joinpath("colours", f"{name}.csv").read_text("ascii")
+    rows = np.array([line.split(",") for line in text.split()], np.uint32)
+    if rows.shape != (_TABLE_SIZE, 3):
+        raise ValueError(f"colour table {name} has shape {rows.shape}: {_TABLE_SIZE} lines of r,g,b are wanted")
+    pixels = np.uint32(0xFF000000) | rows[:, 0] << np.uint32(16) | rows[:, 1] << np.uint32(8) | rows[:, 2]
+    pixels.flags.writeable = False
+    return pixels
+
+
+# ----------------------------------------------------------------------------------------------------------- scales
+
+
+def choose_scale(
+    stage: str, norm: Norm, n_keys: int, low: float, high: float, percentiles: tuple[float, float] | None = None
+) -> Scale:
+    """The scale for a map whose finite ordinary cells (after the row factor of ``norm``) reach from low to high.
+
+    Weights: *auto* is linear from 0 up to 32 keys and logarithmic from a tenth of 1/n_keys beyond; *per-head* is
+    auto over one head's range. Scores: linear from the smaller of 0 and their minimum; *log*, *uniform*, *per-row*
+    and *unit* mean nothing for numbers that can be negative, so they are linear too. Other stages: symmetric about
+    0. *percentile* takes ``percentiles`` (low, high) in place of the extremes.
+    """
+    if norm == "percentile" and percentiles is not None:
+        low, high = percentiles
+    if stage in WEIGHT_STAGES:
+        return _weight_scale(norm, n_keys, low, high)
+    if stage in QUERY_KEY_STAGES:
+        return Scale(*_widened(min(0.0, low), high))
+    if stage == "row_sums":
+        return Scale(*_widened(0.0, high))
+    bound = max(abs(low), abs(high)) or 1.0
+    return Scale(-bound, bound, diverging=True)
+
+
+def _weight_scale(norm: Norm, n_keys: int, low: float, high: float) -> Scale:
+    logarithmic = norm == "log" or (norm in ("auto", "per-head", "uniform") and n_keys > LINEAR_UP_TO_KEYS)
+    if norm == "unit":
+        return Scale(0.0, 1.0)
+    if norm == "per-row":
+        return Scale(0.0, 1.0, quantity=ROW_SHARE)
+    quantity = UNIFORM if norm == "uniform" else "value"
+    if logarithmic and high > 0:
+        least = 0.1 if norm == "uniform" else 0.1 / n_keys
+        return Scale(min(least, high / 10), high, "log", quantity=quantity)
+    start = low if norm == "percentile" else 0.0
+    return Scale(*_widened(start, high), quantity=quantity)
+
+
+def _widened(low: float, high: float) -> tuple[float, float]:
+    """A range of some extent: a map of one value only would divide by 0."""
+    if high > low:
+        return low, high
+    return (low, 0.0) if low < 0 else (low, low + 1.0)
+
+
+def positions(values: npt.NDArray[np.floating[Any]], scale: Scale) -> npt.NDArray[np.floating[Any]]:
+    """Where ``values`` lie on ``scale``, 0 to 1, same shape; NaN and what is below lie at 0, what is above at 1."""
+    wide = values if values.dtype.itemsize >= 4 else values.astype(np.float32)
+    low, high = float(scale.low), float(scale.high)
+    with np.errstate(all="ignore"):
+        if scale.curve == "log":
+            placed = np.log(wide)
+            low, high = math.log(low), math.log(high)
+        else:
+            placed = np.array(wide)
+        placed -= placed.dtype.type(low)
+        placed *= placed.dtype.type(1.0 / (high - low))
+        np.fmax(placed, 0, out=placed)
+        return np.fmin(placed, 1, out=placed)
+
+
+def paint_values(
+    values: npt.NDArray[np.floating[Any]],
+    classes: npt.NDArray[np.uint8],
+    scale: Scale,
+    colours: str,
+    out: Pixels | None = None,
+) -> Pixels:
+    """Pixels of ``values`` (r, c) with ``classes`` (r, c) of `CellClass` sets: uint32 (r, c) as 0xffRRGGBB.
+
+    An ordinary value takes the nearest of 256 colours of ``colours`` (of "balance" on a diverging scale), any other
+    its ground in `GROUNDS`. Written to ``out`` if given.
+    """
+    placed = positions(values, scale)
+    placed *= _TABLE_SIZE - 1
+    placed += 0.5
+    places = np.maximum(placed.astype(np.uint16), _OFFSETS[classes])
+    return np.take(_palette(_table_name(scale, colours)), places, out=out, mode="clip")
+
+
+def _table_name(scale: Scale, colours: str) -> str:
+    return DIVERGING_TABLE if scale.diverging else colours
+
+
+@cache
+def _palette(name: str) -> Pixels:
+    """The table's colours and the grounds behind them."""
+    return np.concatenate([table(name), np.array([GROUNDS[kind] for kind in _NOT_ORDINARY], np.uint32)])
+
+
+def pool_pixels(rgb: Pixels, scale: Scale, colours: str, factor: int) -> Pixels:
+    """``rgb`` (r, c) with the brightest of each factor × factor pixels, the last ones partial.
+
+    Brightest in the order in which classes are shown: NaN, then the largest ordinary value, zero, dropped, padded,
+    masked. For pictures that have fewer pixels than their frames.
+    """
+    if factor == 1:
+        return rgb
+    palette = _palette(_table_name(scale, colours))
+    order = [_TABLE_SIZE + _NOT_ORDINARY.index(kind) for kind in reversed(_NOT_ORDINARY)]
+    ranked = palette[[*order[:-1], *range(_TABLE_SIZE), order[-1]]]
+    by_colour = np.argsort(ranked, kind="stable")
+    ranks = by_colour[np.searchsorted(ranked[by_colour], rgb)]
+    rows, cols = (np.arange(0, length, factor) for length in rgb.shape)
+    pooled = np.maximum.reduceat(np.maximum.reduceat(ranks, rows, axis=0), cols, axis=1)
+    return ranked[pooled]
+
+
+# -------------------------------------------------------------------------------------------------------- contrasts
+
+
+def luminance(rgb: int) -> float:
+    """Relative luminance of 0xRRGGBB (any alpha), 0 for black to 1 for white, as WCAG 2 defines it."""
+    channels = ((int(rgb) >> shift & 0xFF) / 255 for shift in (16, 8, 0))
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: int, other: int) -> float:
+    """Contrast ratio of two colours, 1 to 21."""
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def contrast_text(rgb: int) -> Literal["black", "white"]:
+    """Which of black and white reads better on ``rgb``."""
+    return "black" if contrast(rgb, 0x000000) >= contrast(rgb, 0xFFFFFF) else "white"
+
+
+# ------------------------------------------------------------------------------------------------------------ ticks
+
+
+def quantity_ticks(scale: Scale) -> list[tuple[float, str]]:
+    """Ticks of a colour bar: places from 0 (lowest colour) to 1, rising, and what stands beside them."""
+    if scale.curve == "log":
+        return _log_ticks(scale)
+    if scale.diverging:
+        return [(0.0, number_label(scale.low)), (0.5, "0"), (1.0, number_label(scale.high))]
+    extent = scale.high - scale.low
+    step = _round_step(extent / 4)
+    first = math.ceil(scale.low / step - 1e-9)
+    ticks = [((n * step - scale.low) / extent, n * step) for n in range(first, int(scale.high / step + 1e-9) + 1)]
+    ticks = [(min(max(place, 0.0), 1.0), value) for place, value in ticks]
+    return _with_ends(ticks, scale)
+
+
+def _log_ticks(scale: Scale) -> list[tuple[float, str]]:
+    low, high = math.log10(scale.low), math.log10(scale.high)
+    every = max(1, math.ceil((high - low) / 6))
+    decades = range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1, every)
+    return _with_ends([((decade - low) / (high - low), 10.0**decade) for decade in decades], scale)
+
+
+def _with_ends(ticks: list[tuple[float, float]], scale: Scale) -> list[tuple[float, str]]:
+    """``ticks`` between both ends of the scale; a tick too near to an end gives way to it."""
+    inner = [(place, number_label(value)) for place, value in ticks if 0.1 <= place <= 0.9]
+    return [(0.0, number_label(scale.low)), *inner, (1.0, number_label(scale.high))]
+
+
+def _round_step(least: float) -> float:
+    """The smallest of 1, 2, 5 times a power of ten that is not below ``least``."""
+    power = 10.0 ** math.floor(math.log10(least))
+    return next((n * power for n in (1, 2, 5) if n * power >= least * (1 - 1e-9)), 10 * power)
+
+
+def number_label(value: float) -> str:
+    """A short number with two significant digits and a true minus sign: "0.25", "−1.5", "1e−5"."""
+    return f"{value:.2g}".replace("e-0", "e-").replace("e+0", "e").replace("-", "−") if value else "0"
