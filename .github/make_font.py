@@ -8,6 +8,7 @@ carries a name of its own although the licence reserves none, so that nobody tak
 from __future__ import annotations
 
 import importlib.util
+import math
 from pathlib import Path
 
 from fontTools import subset
@@ -24,16 +25,18 @@ TARGET = Path("resources/fonts/attnviz-sans.otf")
 
 RANGES = [(0x20, 0x7E), (0xA0, 0x17F), (0x391, 0x3C9), (0x2500, 0x257F), (0x2580, 0x259F), (0x25A0, 0x25FF)]
 SIGNS = (
-    "‐‑‒–—‘’“”„†‡•…‰′″‹›€™←↑→↓↔↕⇄⇒⇔∀∂∃∅∆∇∈∉∋∏∑−∓∗√∝∞∠∥∧∨∩∪∫∴∼≈≠≡≤≥≪≫⊂⊃⊆⊇⊕⊗⊥⌘⏎★☆✓"
+    "‐‑‒–—‘’“”„†‡•…‰′″‹›€™←↑→↓↔↕⇄⇒⇔∀∂∃∅∆∇∈∉∋∏∑−∓√∝∞∠∥∧∨∩∪∫∴≈≠≡≤≥≪≫⊂⊃⊆⊇⊕⊗⊥⌘⏎★☆✓"
     "　、。〃〈〉《》「」『』【】〔〕〜！（），．：；？％＋－＝／"
 )
+MATH_AXIS = 369  # the height of the middle of + and −
 SUPER, PLAIN, SUB = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼ᵀⁿ", "0123456789+−=Tn", "₀₁₂₃₄₅₆₇₈₉₊₋₌"
 # Drawn a whole Chinese character wide; between Latin letters and digits that tears holes into a line.
-NARROW = "·×÷±≈≠≡≤≥≪≫∈√∞∂∝←↑→↓↔↕⇒⇔●○■□◆◇▲△▼▽▶▷◀◁★☆•†‡§¶"
-AS_DIGITS = "×÷±"
+NARROW = "≈≠≡≤≥≪≫∈√∞∂∝←↑→↓↔↕⇒⇔●○■□◆◇▲△▼▽▶▷◀◁★☆•†‡§¶"
+AS_DIGITS = "×÷±"  # redrawn at a digit's width, so that sums stay in columns
 
 
 def gb2312_level_1() -> str:
+    """The 3,755 commonest simplified Chinese characters."""
     rows = [bytes([high, low]) for high in range(0xB0, 0xD8) for low in range(0xA1, 0xFF)]
     return "".join(pair.decode("gb2312", "ignore") for pair in rows)
 
@@ -66,7 +69,8 @@ class Foundry:
             recording = DecomposingRecordingPen(glyphs)
             glyphs[self.cmap[ord(char)]].draw(recording)
             recordings.append((recording, transform))
-        if ord(target) not in self.cmap:
+        shared = list(self.cmap.values()).count(self.cmap.get(ord(target))) > 1  # as · and • are
+        if shared or ord(target) not in self.cmap:
             name = self.free.pop()
             for table in self.font["cmap"].tables:
                 if table.isUnicode() and table.format in {4, 12}:
@@ -82,17 +86,18 @@ class Foundry:
 
     def narrow(self, char: str) -> None:
         left, _, right, _ = self.bounds(char)
-        advance = self.width("0") if char in AS_DIGITS else round(right - left) + 110
-        shift = (advance - (right - left)) / 2 - left
-        self.draw(char, [(char, Transform(dx=shift))], advance)
+        self.draw(char, [(char, Transform(dx=70 - left))], round(right - left) + 140)
 
     def small(self, target: str, char: str, raise_by: int) -> None:
         self.draw(target, [(char, Transform(0.6, 0, 0, 0.6, 0, raise_by))], round(0.6 * self.width(char)) + 10)
 
 
 def shape(font: TTFont) -> None:
+    """Narrow the signs that are drawn a whole character wide, and add those that the font lacks."""
     foundry = Foundry(font)
-    pwid = next(record.Feature for record in font["GSUB"].table.FeatureList.FeatureRecord if record.FeatureTag == "pwid")
+    pwid = next(
+        record.Feature for record in font["GSUB"].table.FeatureList.FeatureRecord if record.FeatureTag == "pwid"
+    )
     lookup = font["GSUB"].table.LookupList.Lookup[pwid.LookupListIndex[0]]
     proportional = {k: v for t in lookup.SubTable for k, v in getattr(t, "ExtSubTable", t).mapping.items()}
     for table in font["cmap"].tables:
@@ -103,6 +108,15 @@ def shape(font: TTFont) -> None:
     foundry.cmap = font.getBestCmap()
     for char in NARROW:
         foundry.narrow(char)
+    turned = Transform().translate(278, MATH_AXIS).rotate(math.pi / 4).translate(-278, -MATH_AXIS)
+    left, bottom, right, top = foundry.bounds(".")
+    dot = foundry.width(".")
+    over, under = (Transform(dx=278 - (left + right) / 2, dy=MATH_AXIS - (bottom + top) / 2 + y) for y in (185, -185))
+    foundry.draw("×", [("+", turned)], foundry.width("0"))
+    foundry.draw("÷", [("−", Transform()), (".", over), (".", under)], foundry.width("0"))
+    foundry.draw("±", [("+", Transform(dy=80)), ("−", Transform(dy=40 - MATH_AXIS))], foundry.width("0"))
+    foundry.draw("…", [(".", Transform(dx=shift * dot)) for shift in range(3)], 3 * dot)
+    foundry.draw("·", [(".", Transform(dy=MATH_AXIS - (bottom + top) / 2))], dot)
     for target, char in zip(SUPER, PLAIN, strict=True):
         foundry.small(target, char, 330)
     for target, char in zip(SUB, PLAIN, strict=False):
@@ -112,15 +126,15 @@ def shape(font: TTFont) -> None:
         middle = (bottom + top) / 2
         half = Transform(0.6, 0, 0, 0.6, 55 - 0.6 * left, 0.4 * middle)
         foundry.draw(target, [(char, half)], round(0.6 * (right - left)) + 110)
-    left, bottom, right, top = foundry.bounds("×")
     for target in "✕✗":
-        larger = Transform(1.25, 0, 0, 1.25, 55 - 1.25 * left, -0.25 * (bottom + top) / 2)
-        foundry.draw(target, [("×", larger)], round(1.25 * (right - left)) + 110)
+        larger = Transform().translate(0, MATH_AXIS).scale(1.5).translate(0, -MATH_AXIS)
+        foundry.draw(target, [("×", larger.translate(-40, 0))], 720)
     foundry.draw("⋅", [("·", Transform())], foundry.width("·"))
     foundry.draw("▯", [("□", Transform(0.7, 0, 0, 1))], round(0.7 * foundry.width("□")))
 
 
 def rename(font: TTFont) -> None:
+    """Give the font its own name in every place that holds one."""
     names = font["name"]
     names.names = [record for record in names.names if record.langID == 0x409]
     for name_id, text in {
@@ -141,6 +155,7 @@ def rename(font: TTFont) -> None:
 
 
 def main() -> None:
+    """Write the font and say what it lacks."""
     package = importlib.util.find_spec("pylopdf_fonts_zh_cn")
     if package is None or package.origin is None:
         raise SystemExit("pip install fonttools pylopdf-fonts-zh-cn first")
@@ -150,7 +165,7 @@ def main() -> None:
     )  # fmt: skip
     font = subset.load_font(str(Path(package.origin).with_name("NotoSansSC-Regular.otf")), options)
     shape(font)
-    text = gb2312_level_1() + SIGNS + SUPER + SUB + NARROW + "▸◂▴▾✕✗⋅▯"
+    text = gb2312_level_1() + SIGNS + SUPER + SUB + NARROW + AS_DIGITS + "▸◂▴▾✕✗⋅▯"
     subsetter = subset.Subsetter(options)
     subsetter.populate(unicodes={c for a, b in RANGES for c in range(a, b + 1)} | set(map(ord, text)))
     subsetter.subset(font)

@@ -30,16 +30,16 @@ ROW_SHARE: Final = "share of the row's largest"
 GROUNDS: Final[Mapping[CellClass, int]] = MappingProxyType(
     {
         CellClass.NAN: 0xFFFF2FD0,
-        CellClass.ZERO: 0xFFC9AD8C,
-        CellClass.DROPPED: 0xFFB9A6EA,
+        CellClass.ZERO: 0xFF86D3DE,
+        CellClass.DROPPED: 0xFFC79BF0,
         CellClass.PADDED: 0xFFC5C9D6,
         CellClass.MASKED: 0xFFEDEDF1,
     }
 )
 """The colour of cells that are not ordinary, the same in every theme and table and in none of the tables.
 
-The painter gives masked and padded cells its own ground in the dark style and draws marks over all of them where
-cells are large enough. An ordinary cell takes a colour of the table.
+No table comes near them but greys, whose light end is the paper of masked cells. The painter gives masked and padded
+cells a ground of its own in the dark style, and draws marks over all of them where cells are large enough.
 """
 
 _NOT_ORDINARY: Final = tuple(GROUNDS)
@@ -74,7 +74,7 @@ def table(name: str) -> Pixels:
 # ----------------------------------------------------------------------------------------------------------- scales
 
 
-def choose_scale(
+def choose_scale(  # noqa: PLR0917 (what a map is, then its range)
     stage: str, norm: Norm, n_keys: int, low: float, high: float, percentiles: tuple[float, float] | None = None
 ) -> Scale:
     """The scale for a map whose finite ordinary cells (after the row factor of ``norm``) reach from low to high.
@@ -122,6 +122,7 @@ def positions(values: npt.NDArray[np.floating[Any]], scale: Scale) -> npt.NDArra
     wide = values if values.dtype.itemsize >= 4 else values.astype(np.float32)
     low, high = float(scale.low), float(scale.high)
     with np.errstate(all="ignore"):
+        placed: npt.NDArray[np.floating[Any]]
         if scale.curve == "log":
             placed = np.log(wide)
             low, high = math.log(low), math.log(high)
@@ -130,7 +131,8 @@ def positions(values: npt.NDArray[np.floating[Any]], scale: Scale) -> npt.NDArra
         placed -= placed.dtype.type(low)
         placed *= placed.dtype.type(1.0 / (high - low))
         np.fmax(placed, 0, out=placed)
-        return np.fmin(placed, 1, out=placed)
+        np.fmin(placed, 1, out=placed)
+    return placed
 
 
 def paint_values(
