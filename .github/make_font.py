@@ -36,7 +36,7 @@ AS_DIGITS = "×÷±"  # redrawn at a digit's width, so that sums stay in columns
 
 
 def gb2312_level_1() -> str:
-    """The 3,755 commonest simplified Chinese characters."""
+    """Return the 3,755 commonest simplified Chinese characters."""
     rows = [bytes([high, low]) for high in range(0xB0, 0xD8) for low in range(0xA1, 0xFF)]
     return "".join(pair.decode("gb2312", "ignore") for pair in rows)
 

@@ -47,7 +47,7 @@ def write_image(
     picture = collect(engine or Engine(), spec, view, pixels)
     style = paint.DARK if dark else paint.LIGHT
     export.export_png(
-        path, picture, size, to_json(spec, view), style, show_numbers=show_numbers, decimals=decimals
+        path, picture, size, to_json(spec, view), style, numbers=show_numbers, decimals=decimals
     )
     return picture
 

@@ -73,8 +73,8 @@ def test_any_window_at_any_level_pools_the_dense_matrix(length, pixels, mask, dr
     spec = make_spec(RandomQK(length=length, qk_scale=2.0), num_heads=2, d_out=8, mask=mask, dropout=dropout)
     if stage not in stages_of(spec):
         stage = "weights"
-    spans = [tuple(sorted((int(a * length), int(b * length)))) for a, b in (window[:2], window[2:])]
-    rows, cols = ((a, max(b, a + 1)) for a, b in spans)
+    spans = [sorted((int(a * (length - 1)), int(b * length))) for a, b in (window[:2], window[2:])]
+    rows, cols = ((min(a, length - 1), max(b, min(a, length - 1) + 1)) for a, b in spans)
     engine = Engine()
     viewport = Viewport(pixels=(pixels, pixels), rows=rows, cols=cols)
     dense = engine.arrays(spec).stages[stage]

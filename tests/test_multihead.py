@@ -43,7 +43,7 @@ def test_split_heads_give_the_books_class():
     assert_published(output, SPLIT_OUTPUT)
 
 
-# -------------------------------------------------------------------------------------------------------- the parameters
+# --------------------------------------------------------------------------------------------------- the parameters
 
 
 @pytest.mark.parametrize("qkv_bias", [False, True])
@@ -111,7 +111,7 @@ def test_it_can_be_trained(form):
     assert all(p.grad is not None and float(p.grad.abs().sum()) > 0 for p in module.parameters())
 
 
-# ---------------------------------------------------------------------------------------------------------- the function
+# ----------------------------------------------------------------------------------------------------- the function
 
 
 @settings(max_examples=40, deadline=None)

@@ -1,248 +1,433 @@
-"""Where things go: a grid of maps, their labels, the colour bar and the lines below. Pure arithmetic, in pixels."""
+"""Where things go: maps, labels, sums, colour bar, legend and captions, as pure arithmetic in pixels. No Qt.
+
+A ``unit`` scales type and gaps: 1 on screen, larger on a large sheet. Nothing that is laid out overlaps.
+"""
 
 from __future__ import annotations
 
 import math
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Final, NamedTuple
 
-Rect = tuple[float, float, float, float]
-"""x, y, width, height."""
+from attnviz.frames import Outline, level_for
+from attnviz.spec import QUERY_KEY_STAGES, WEIGHT_STAGES
 
-LABELLED_PANELS = 6
-"""Up to this many maps each has token labels; more have none."""
+LABELLED_UP_TO: Final = 6
+"""A grid of more panels has no token labels at each map."""
 
-_MAX_CELL = 150.0
-_MAX_ASPECT = 3.0
-SLANT_DEGREES = 35.0
+ROTATION: Final = 35.0
+"""Degrees by which column labels rise where they are wider than their column."""
+
+SUMS_FROM: Final = 12.0
+"""Rows lower than this have no room for their sum."""
+
+LEAST_LABEL_STEP: Final = 14.0
+_LABEL_EMS = 9.0
+_SLANTED_EMS = 8.0
+_CELL_CAP = 150.0
+_STRETCH = 3.0
+_SIN, _COS = math.sin(math.radians(ROTATION)), math.cos(math.radians(ROTATION))
+
+
+class Box(NamedTuple):
+    """A rectangle in pixels."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    @property
+    def right(self) -> float:
+        return self.x + self.width
+
+    @property
+    def bottom(self) -> float:
+        return self.y + self.height
+
+    def moved(self, dx: float, dy: float) -> Box:
+        return Box(self.x + dx, self.y + dy, self.width, self.height)
+
+    def overlaps(self, other: Box) -> bool:
+        """Whether the two share more than an edge."""
+        return (
+            min(self.right, other.right) - max(self.x, other.x) > 1e-6
+            and min(self.bottom, other.bottom) - max(self.y, other.y) > 1e-6
+        )
+
+    def holds(self, other: Box) -> bool:
+        """Whether ``other`` lies within, edges included."""
+        return (
+            self.x <= other.x + 1e-6
+            and self.y <= other.y + 1e-6
+            and other.right <= self.right + 1e-6
+            and other.bottom <= self.bottom + 1e-6
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a layout depends on: the map's shape, the widest labels in ems of their font, whether rows have sums."""
+
+    rows: int
+    cols: int
+    row_ems: float = 0.0
+    column_ems: float = 0.0
+    sums: bool = False
+    titled: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class PanelLayout:
-    """One map: ``outer`` is all that belongs to it; a strip is None where it has no room or no meaning.
+    """One map with what stands around it. ``label_px`` is the height of the token labels' font, ``unit`` the scale.
 
-    ``cell`` is a cell's (width, height) with the whole map in sight. ``label_px`` is the height of the labels' text;
-    ``slanted`` says that column labels stand at an angle.
+    ``column_labels`` is as wide as the map, whether the labels are slanted or not; slanted ones lean out over
+    ``overhang`` to its right.
     """
 
-    outer: Rect
-    map_rect: Rect
-    title: Rect
-    row_labels: Rect | None
-    column_labels: Rect | None
-    sums: Rect | None
-    cell: tuple[float, float]
-    label_px: int
-    slanted: bool
+    outer: Box
+    map_rect: Box
+    title: Box | None = None
+    row_labels: Box | None = None
+    column_labels: Box | None = None
+    overhang: Box | None = None
+    sums: Box | None = None
+    sums_header: Box | None = None
+    label_px: float = 12.0
+    slanted: bool = False
+    unit: float = 1.0
+
+    @property
+    def boxes(self) -> tuple[Box, ...]:
+        """Everything that is drawn, none of it over another."""
+        boxes = (
+            self.map_rect, self.title, self.row_labels, self.column_labels, self.overhang, self.sums,
+            self.sums_header,
+        )  # fmt: skip
+        return tuple(box for box in boxes if box is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class FigureLayout:
-    """Every panel, the shared colour bar, and the legend's and caption's lines."""
+    """A whole picture: panels, the colour bar (ticks and name to its right within ``bar_column``), and the words."""
 
     size: tuple[float, float]
     panels: tuple[PanelLayout, ...]
-    colour_bar: Rect
-    legend: Rect
-    caption: Rect | None
-    text_px: int
+    bar: Box
+    bar_column: Box
+    legend: Box
+    captions: tuple[Box, ...]
+    headings: tuple[Box, ...] = ()
+    unit: float = 1.0
+
+    @property
+    def boxes(self) -> tuple[Box, ...]:
+        """Everything that is drawn, none of it over another."""
+        around = (self.bar_column, self.legend, *self.captions, *self.headings)
+        return (*around, *(box for panel in self.panels for box in panel.boxes))
 
 
-@dataclass(frozen=True, slots=True)
-class Contents:
-    """What a figure holds: ``rows`` × ``cols`` cells a map, labels by name, whether rows have sums and maps titles."""
-
-    rows: int
-    cols: int
-    row_names: tuple[str, ...]
-    column_names: tuple[str, ...]
-    sums: bool
-    n_panels: int
-    large_first: bool = False
+# ----------------------------------------------------------------------------------------------------------- labels
 
 
-def rough_width(text: str, pixels: float) -> float:
-    """About the width of ``text``: one em a wide character, a little over half an em any other."""
-    ems = sum(1.0 if unicodedata.east_asian_width(c) in "WF" else 0.58 for c in text)
-    return ems * pixels
+class Labels(Sequence[str]):
+    """Names along one side of a map: ``names`` from ``first`` on, or numbers where there are none."""
+
+    def __init__(self, names: Sequence[str], first: int, length: int) -> None:
+        self._names, self._first, self._length = names, first, length
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, place):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN204 (Sequence's own overloads)
+        if isinstance(place, slice):
+            return [self[n] for n in range(*place.indices(self._length))]
+        if not -self._length <= place < self._length:
+            raise IndexError(place)
+        place %= self._length
+        return self._names[self._first + place] if self._names else str(place)
 
 
-def figure_layout(contents: Contents, size: tuple[float, float], text_px: int, caption_lines: int = 0) -> FigureLayout:
-    """Lay ``contents`` out in ``size`` (width, height): maps as large as they can be, nothing overlapping."""
-    width, height = size
-    margin = text_px * 0.75
-    line = text_px * 1.5
-    legend_height = 2 * line
-    caption_height = caption_lines * line
-    bar_width = 5.2 * text_px
-    maps = (margin, margin, width - 2 * margin - bar_width, height - 2 * margin - legend_height - caption_height)
-    maps = (maps[0], maps[1], max(maps[2], 20.0), max(maps[3], 20.0))
-    panels = _panels(contents, maps, text_px)
-    first, last = panels[0].map_rect, panels[-1].map_rect
-    if contents.large_first:
-        last = first
-    top, bottom = min(p.map_rect[1] for p in panels), max(p.map_rect[1] + p.map_rect[3] for p in panels)
-    if contents.large_first:
-        top, bottom = first[1], first[1] + first[3]
-    right = max(p.outer[0] + p.outer[2] for p in panels)
-    bar_left = min(right + text_px * 0.75, width - margin - bar_width + text_px * 0.5)
-    bar_top, bar_height = _bar_span(top, bottom, text_px)
-    below = maps[1] + maps[3] + margin * 0.5
-    caption = (margin * 1.5, below + legend_height, width - 3 * margin, caption_height) if caption_lines else None
-    return FigureLayout(
-        size, panels, (bar_left, bar_top, text_px * 0.9, bar_height),
-        (margin * 1.5, below, width - 3 * margin, legend_height), caption, text_px,
-    )  # fmt: skip
+def map_shape(outline: Outline) -> tuple[int, int]:
+    """Rows and columns of the shown stage's maps."""
+    shape = next((stage.shape for stage in outline.stages if stage.name == outline.stage), None)
+    return (shape[-2], shape[-1]) if shape else (outline.n_queries, outline.n_keys)
 
 
-def _bar_span(top: float, bottom: float, text_px: int) -> tuple[float, float]:
-    """Top and height of a colour bar beside maps from ``top`` to ``bottom``: readable, but no longer than it need be."""
-    height = min(max(bottom - top, 6.0 * text_px), 24.0 * text_px)
-    return top + max((bottom - top - height) / 2, 0.0), height
+def axis_labels(outline: Outline) -> tuple[Labels, Labels]:
+    """Names of the rows and of the columns of the shown stage's maps."""
+    n_rows, n_cols = map_shape(outline)
+    rows = Labels(outline.tokens, len(outline.tokens) - n_rows, n_rows)
+    if outline.stage in QUERY_KEY_STAGES:
+        return rows, Labels(outline.tokens, 0, n_cols)
+    if outline.stage == "row_sums":
+        return rows, Labels(("Σ",), 0, 1)
+    named = outline.stage in ("values", "context", "dropped_context") and len(outline.dims) == n_cols
+    return rows, Labels(outline.dims if named else (), 0, n_cols)
 
 
-def _panels(contents: Contents, area: Rect, text_px: int) -> tuple[PanelLayout, ...]:
-    if contents.large_first and contents.n_panels > 1:
-        return _large_and_strip(contents, area, text_px)
-    x, y, width, height = area
-    labelled = contents.n_panels <= LABELLED_PANELS
-    best: list[PanelLayout] | None = None
-    for n_columns in range(1, contents.n_panels + 1):
-        n_rows = math.ceil(contents.n_panels / n_columns)
-        gap = text_px * 0.75
-        panel_width = (width - gap * (n_columns - 1)) / n_columns
-        panel_height = (height - gap * (n_rows - 1)) / n_rows
-        if panel_width < 8 or panel_height < 8:
-            continue
-        placed = [
-            _panel(
-                contents,
-                (x + index % n_columns * (panel_width + gap), y + index // n_columns * (panel_height + gap),
-                 panel_width, panel_height),
-                text_px, labelled, titled=contents.n_panels > 1,
-            )
-            for index in range(contents.n_panels)
-        ]  # fmt: skip
-        area_of = placed[0].map_rect[2] * placed[0].map_rect[3]
-        if best is None or area_of > best[0].map_rect[2] * best[0].map_rect[3] * 1.001:
-            best = placed
-    assert best is not None  # noqa: S101 (one column always fits: the area is at least 20 pixels)
-    return _packed(best, area)
+def text_ems(text: str) -> float:
+    """Width of ``text`` in ems, estimated from above without a font: wide characters 1 em, others by kind."""
+    return sum(_char_ems(char) for char in text)
 
 
-def _packed(placed: list[PanelLayout], area: Rect) -> tuple[PanelLayout, ...]:
-    """Close the gaps that whole-pixel cells left between columns and rows, and centre what remains."""
-    used = [_used(panel) for panel in placed]
-    lefts, tops = sorted({p.outer[0] for p in placed}), sorted({p.outer[1] for p in placed})
-    width, height = max(u[2] for u in used), max(u[3] for u in used)
-    spread_x = min(placed[0].outer[2] - width, placed[0].outer[2] * 0.12)
-    spread_y = min(placed[0].outer[3] - height, placed[0].outer[3] * 0.12)
-    total_w = len(lefts) * width + (len(lefts) - 1) * (spread_x + 8)
-    total_h = len(tops) * height + (len(tops) - 1) * (spread_y + 8)
-    start_x = area[0] + max((area[2] - total_w) / 2, 0)
-    start_y = area[1] + max((area[3] - total_h) / 2, 0)
-    moved = []
-    for panel, box in zip(placed, used, strict=True):
-        column, row = lefts.index(panel.outer[0]), tops.index(panel.outer[1])
-        dx = round(start_x + column * (width + spread_x + 8) - box[0])
-        dy = round(start_y + row * (height + spread_y + 8) - box[1])
-        moved.append(_shifted(panel, dx, dy))
-    return tuple(moved)
+def _char_ems(char: str) -> float:
+    if unicodedata.category(char) in ("Mn", "Cf"):
+        return 0.0
+    if unicodedata.east_asian_width(char) in "WF":
+        return 1.0
+    if char in "MWmw@%∞—…" or ord(char) >= 0x2190:
+        return 1.0
+    return 0.7 if char.isupper() else 0.6
 
 
-def _used(panel: PanelLayout) -> Rect:
-    """The part of a panel that holds something."""
-    parts = [r for r in (panel.map_rect, panel.row_labels, panel.column_labels, panel.sums) if r is not None]
-    parts.append((panel.map_rect[0], panel.title[1], 1, panel.title[3]))
-    left, top = min(r[0] for r in parts), min(r[1] for r in parts)
-    return left, top, max(r[0] + r[2] for r in parts) - left, max(r[1] + r[3] for r in parts) - top
+def label_step(cell: float, least: float) -> int:
+    """Cells from one label to the next, 1, 2, 5, 10 …: the smallest step at least ``least`` pixels wide."""
+    step, factors = 1, 0
+    while step * cell < least:
+        factors += 1
+        step = (1, 2, 5)[factors % 3] * 10 ** (factors // 3)
+    return step
 
 
-def _shifted(panel: PanelLayout, dx: float, dy: float) -> PanelLayout:
-    def shift(rect: Rect | None) -> Rect | None:
-        return None if rect is None else (rect[0] + dx, rect[1] + dy, rect[2], rect[3])
-
-    used = _used(panel)
-    outer = (used[0] + dx, used[1] + dy, used[2], used[3])
-    return PanelLayout(
-        outer, shift(panel.map_rect) or panel.map_rect, shift(panel.title) or panel.title, shift(panel.row_labels),
-        shift(panel.column_labels), shift(panel.sums), panel.cell, panel.label_px, panel.slanted,
-    )  # fmt: skip
-
-
-def _large_and_strip(contents: Contents, area: Rect, text_px: int) -> tuple[PanelLayout, ...]:
-    """The first map large, the others as a strip of thumbnails at its right."""
-    x, y, width, height = area
-    others = contents.n_panels - 1
-    title = text_px * 1.3
-    best_side, columns = 0.0, 1
-    for n_columns in range(1, others + 1):
-        side = min(width * 0.34 / n_columns - 8, height / math.ceil(others / n_columns) - title - 6)
-        if side > best_side:
-            best_side, columns = side, n_columns
-    side = max(8.0, min(best_side, 150.0))
-    strip = columns * (side + 8)
-    large = _panel(contents, (x, y, max(width - strip - text_px, 40.0), height), text_px, True, titled=True)
-    small_contents = Contents(contents.rows, contents.cols, (), (), False, 1)
-    thumbnails = []
-    left = x + width - strip
-    for index in range(others):
-        column, row = index % columns, index // columns
-        place = (left + column * (side + 8), y + row * (side + title + 6), side, side + title)
-        thumbnails.append(_panel(small_contents, place, max(text_px * 8 // 10, 8), False, titled=True))
-    return (large, *thumbnails)
-
-
-def _panel(contents: Contents, outer: Rect, text_px: int, labelled: bool, *, titled: bool) -> PanelLayout:
-    x, y, width, height = outer
-    title_height = text_px * 1.6 if titled else 0.0
-    rows, cols = contents.rows, contents.cols
-    label_px = text_px
-    row_width = column_height = sums_width = 0.0
-    slanted = False
-    cell = _cell(width, height - title_height, rows, cols)
-    if labelled:
-        for _ in range(3):  # labels take room from the cells, and the cells say how large labels may be
-            label_px = int(min(max(cell[1] * 0.17, text_px * 0.85), text_px * 1.7))
-            longest = max((rough_width(name, label_px) for name in contents.row_names), default=0.0)
-            row_width = min(longest + label_px * 0.9, width * 0.3)
-            widest = max((rough_width(name, label_px) for name in contents.column_names), default=0.0)
-            slanted = widest > cell[0] * 0.96
-            slant = math.sin(math.radians(SLANT_DEGREES))
-            column_height = min(widest * slant + label_px, height * 0.25) if slanted else label_px * 1.7
-            if not contents.column_names:
-                column_height = 0.0
-            sums_width = label_px * 3.4 if contents.sums else 0.0
-            overhang = column_height * 1.2 if slanted else 0.0
-            cell = _cell(
-                width - row_width - max(sums_width, overhang), height - title_height - column_height, rows, cols
-            )
-    map_width, map_height = cell[0] * cols, cell[1] * rows
-    used_width = row_width + map_width + sums_width
-    left = round(x + max((width - used_width) / 2, 0) + row_width)
-    top = round(y + title_height + column_height + max((height - title_height - column_height - map_height) / 2, 0))
-    return PanelLayout(
-        outer=outer,
-        map_rect=(left, top, map_width, map_height),
-        title=(left, top - column_height - title_height, max(map_width, min(8.0 * text_px, width)), title_height),
-        row_labels=(left - row_width, top, row_width, map_height) if row_width else None,
-        column_labels=(left, top - column_height, map_width, column_height) if column_height else None,
-        sums=(left + map_width, top, sums_width, map_height) if sums_width else None,
-        cell=cell,
-        label_px=label_px,
-        slanted=slanted,
+def subject_of(outline: Outline) -> Subject:
+    """What the layout of the shown stage depends on."""
+    rows, columns = axis_labels(outline)
+    return Subject(
+        len(rows),
+        len(columns),
+        _widest(rows),
+        _widest(columns),
+        sums=outline.stage in WEIGHT_STAGES,
+        titled=len(outline.panels) > 1,
     )
 
 
-def _cell(width: float, height: float, rows: int, cols: int) -> tuple[float, float]:
-    """The largest cell that fits, whole pixels where it is one at least, never stretched beyond 1 : 3."""
-    wide, high = max(width, 4.0) / cols, max(height, 4.0) / rows
-    if rows == cols:
-        wide = high = min(wide, high)
-    wide, high = min(wide, high * _MAX_ASPECT, _MAX_CELL), min(high, wide * _MAX_ASPECT, _MAX_CELL)
-    return (math.floor(wide) if wide >= 1 else wide, math.floor(high) if high >= 1 else high)
+def _widest(labels: Labels) -> float:
+    """Ems of the widest label; of a long axis a sample and the last, since most are not shown."""
+    every = max(1, len(labels) // 256)
+    shown = [labels[place] for place in range(0, len(labels), every)]
+    return min(max(map(text_ems, [*shown, labels[-1]])), _LABEL_EMS)
 
 
-def label_stride(cell: float, label_px: float) -> int:
-    """Every how manieth label is shown so that no two overlap."""
-    return max(1, math.ceil(label_px * 1.25 / max(cell, 1e-9)))
+# ------------------------------------------------------------------------------------------------------------ cells
+
+
+def map_size(room: tuple[float, float], shape: tuple[int, int], unit: float = 1.0) -> tuple[int, int]:
+    """Width and height in whole pixels of a map of ``shape`` (rows, columns) in ``room`` (width, height).
+
+    Cells are square where the map nearly is, else at most three times as long as wide, and no larger than a hand.
+    They are whole pixels where that costs little; of a map with several cells a pixel, pixels of the map are whole
+    pixels of the sheet where that costs little.
+    """
+    (width, height), (n_rows, n_cols) = (max(room[0], 1.0), max(room[1], 1.0)), shape
+    cap = _CELL_CAP * unit
+    cell_w, cell_h = min(width / n_cols, cap), min(height / n_rows, cap)
+    side = min(cell_w, cell_h)
+    stretch = 1.0 if 2 / 3 <= n_cols / n_rows <= 3 / 2 else _STRETCH
+    cell_w, cell_h = min(cell_w, side * stretch), min(cell_h, side * stretch)
+    if side >= 1:
+        return _whole_cells(cell_w, n_cols), _whole_cells(cell_h, n_rows)
+    level = max(level_for(n_rows, int(cell_h * n_rows + 1e-6)), level_for(n_cols, int(cell_w * n_cols + 1e-6)))
+    return _whole_cells(cell_w * level, -(-n_cols // level)), _whole_cells(cell_h * level, -(-n_rows // level))
+
+
+def _whole_cells(cell: float, count: int) -> int:
+    """Pixels of ``count`` cells of at most ``cell`` pixels, each of them whole if four fifths of the size remain."""
+    whole = math.floor(cell + 1e-6)
+    return max(1, whole * count if whole >= 0.8 * cell else math.floor(cell * count + 1e-6))
+
+
+# ----------------------------------------------------------------------------------------------------------- panels
+
+
+def panel_layout(outer: Box, subject: Subject, *, unit: float = 1.0, labelled: bool = True) -> PanelLayout:
+    """One map in ``outer`` with its title, labels and sums; everything is centred there."""
+    if not labelled:
+        return _arranged(outer, subject, unit, None, slanted=False, sums=False)
+    least = 12.0 * unit
+    for label_px in (size * unit for size in (22, 20, 18, 16, 14, 13, 12)):
+        for slanted in (False, True):
+            panel = _arranged(outer, subject, unit, label_px, slanted=slanted, sums=subject.sums)
+            cell_w, cell_h = panel.map_rect.width / subject.cols, panel.map_rect.height / subject.rows
+            if subject.sums and cell_h < SUMS_FROM * unit:
+                panel = _arranged(outer, subject, unit, label_px, slanted=slanted, sums=False)
+            step = label_step(cell_w, LEAST_LABEL_STEP * unit)
+            fits = subject.column_ems * label_px * 1.1 <= cell_w * step
+            if fits or slanted:
+                break
+        if label_px <= max(least, 0.2 * min(cell_w, cell_h) + 1e-6):
+            break
+    return panel
+
+
+def _arranged(
+    outer: Box, subject: Subject, unit: float, label_px: float | None, *, slanted: bool, sums: bool
+) -> PanelLayout:
+    """The panel for one choice of label size (None for no labels) and slant."""
+    gap = 6 * unit
+    title_h = 22 * unit if subject.titled and outer.height > 66 * unit else 0.0
+    left = top = right = overhang = 0.0
+    if label_px is not None:
+        left = min(subject.row_ems * label_px, outer.width * 0.3) + gap
+        top = label_px * 1.6
+        if slanted:
+            length = min(subject.column_ems, _SLANTED_EMS) * label_px
+            top = min(_SIN * length + _COS * label_px + gap, outer.height * 0.3)
+            overhang = _COS * length * top / (_SIN * length + _COS * label_px + gap)
+    sums_px = min(label_px or 0.0, 15 * unit)
+    if sums:
+        right = sums_px * 2.6 + 2 * gap
+    bottom = sums_px * 1.5 if sums and slanted else 0.0  # slanted labels lean over the sums' own header
+    room = outer.width - left - max(right, overhang), outer.height - title_h - top - bottom
+    width, height = map_size(room, (subject.rows, subject.cols), unit)
+    across, down = left + width + max(right, overhang), title_h + top + height + bottom
+    x = outer.x + math.floor(max(outer.width - across, 0) / 2 + left)
+    y = outer.y + math.floor(max(outer.height - down, 0) / 2 + title_h + top)
+    map_rect = Box(x, y, min(width, outer.right - x), min(height, outer.bottom - y))
+    labels = label_px is not None
+    sums_box = Box(map_rect.right + gap, y, right - gap, map_rect.height) if sums else None
+    header = None
+    if sums_box is not None:
+        header_y = map_rect.bottom if slanted else y - top
+        header = Box(sums_box.x, header_y, sums_box.width, bottom if slanted else top)
+    return PanelLayout(
+        outer=outer,
+        map_rect=map_rect,
+        title=Box(x, y - top - title_h, map_rect.width + max(right, overhang), title_h) if title_h else None,
+        row_labels=Box(x - left, y, left - gap, map_rect.height) if labels else None,
+        column_labels=Box(x, y - top, map_rect.width, top) if labels else None,
+        overhang=Box(map_rect.right, y - top, overhang, top) if slanted else None,
+        sums=sums_box,
+        sums_header=header,
+        label_px=label_px or 12 * unit,
+        slanted=slanted,
+        unit=unit,
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------- figures
+
+
+def screen_layout(
+    outline: Outline, n_panels: int, size: tuple[float, float], *, large_first: bool = False
+) -> FigureLayout:
+    """The heads in the window: maps, colour bar, a caption and the legend below.
+
+    With ``large_first`` the first panel is large and labelled, the others stand beside it as thumbnails.
+    """
+    return figure_layout(subject_of(outline), n_panels, size, large_first=large_first, margin=12.0)
+
+
+def paper_layout(outline: Outline, n_panels: int, size: tuple[float, float], unit: float) -> FigureLayout:
+    """A picture that stands alone: headings above, legend and two captions below."""
+    return figure_layout(subject_of(outline), n_panels, size, unit=unit, margin=32 * unit, headings=2, captions=2)
+
+
+def figure_layout(
+    subject: Subject, n_panels: int, size: tuple[float, float], *, unit: float = 1.0, margin: float = 12.0,
+    headings: int = 0, captions: int = 1, large_first: bool = False,
+) -> FigureLayout:  # fmt: skip
+    """Panels of one ``subject`` in the grid that makes their maps largest, and the words around them."""
+    width, height = size
+    line = 22 * unit
+    inner_w = max(width - 2 * margin, 1)
+    legend_lines = 1 if inner_w >= 640 * unit else 2
+    tops = [line * 1.5, line][:headings]
+    head_boxes, y = [], margin
+    for line_h in tops:
+        head_boxes.append(Box(margin, y, inner_w, line_h))
+        y += line_h
+    y += 6 * unit if headings else 0
+    words_h = line * (captions + legend_lines)
+    bottom = max(height - margin * 0.6 - words_h, y + 1)
+    caption_boxes = tuple(Box(margin, bottom + line * n, inner_w, line) for n in range(captions))
+    legend = Box(margin, bottom + line * captions, inner_w, line * legend_lines)
+    area = Box(margin, y, inner_w, max(bottom - y - 8 * unit, 1))
+    bar_w = 92 * unit
+    if large_first and n_panels > 1:
+        large_w = area.width * 0.7
+        main = Box(area.x, area.y, large_w - bar_w, area.height)
+        panels = [panel_layout(main, subject, unit=unit)]
+        beside = Box(area.x + large_w + 12 * unit, area.y, area.width - large_w - 12 * unit, area.height)
+        panels += _grid(beside, subject, n_panels - 1, unit, labelled=False)
+        group_right, spans = panels[0].outer.right, panels[:1]
+    else:
+        main = Box(area.x, area.y, max(area.width - bar_w, 1), area.height)
+        panels = _grid(main, subject, n_panels, unit, labelled=n_panels <= LABELLED_UP_TO)
+        shift = math.floor(max(main.right - max(_used(panel).right for panel in panels), 0) / 2)
+        panels = [_shifted(panel, shift) for panel in panels]
+        group_right, spans = max(_used(panel).right for panel in panels), panels
+    top = min(panel.map_rect.y for panel in spans)
+    low = max(panel.map_rect.bottom for panel in spans)
+    column_h = max(min(low - top, 420 * unit), min(120 * unit, area.height))
+    middle = min(max((top + low) / 2, area.y + column_h / 2), area.bottom - column_h / 2)
+    column = Box(group_right + 18 * unit, middle - column_h / 2, bar_w - 18 * unit, column_h)
+    bar = Box(column.x, column.y + 6 * unit, 14 * unit, column_h - 12 * unit)
+    return FigureLayout(
+        size, tuple(panels), bar, column, legend, caption_boxes, tuple(head_boxes), unit
+    )  # fmt: skip
+
+
+def _grid(area: Box, subject: Subject, count: int, unit: float, *, labelled: bool) -> list[PanelLayout]:
+    """``count`` panels in the grid with the largest maps, drawn together and put at the left of ``area``."""
+    lay_out = partial(panel_layout, subject=subject, unit=unit, labelled=labelled)
+    gap = (20 if labelled else 10) * unit
+
+    def outer(n_across: int) -> Box:
+        n_down = -(-count // n_across)
+        return Box(0, 0, (area.width - gap * (n_across - 1)) / n_across, (area.height - gap * (n_down - 1)) / n_down)
+
+    def merit(n_across: int) -> tuple[float, int, int]:
+        room = outer(n_across)
+        if room.width < 4 or room.height < 4:
+            return 0.0, 0, 0
+        size = lay_out(room).map_rect
+        return size.width * size.height, -(-count % n_across), n_across
+
+    n_across = max(range(1, count + 1), key=merit)
+    room = outer(n_across)
+    room = Box(0, 0, max(room.width, 1), max(room.height, 1))
+    model = lay_out(room)
+    used = _used(model)
+    n_down = -(-count // n_across)
+    pitch_x = min(room.width, used.width) + gap
+    pitch_y = min(room.height, used.height) + gap
+    down = area.y + math.floor(max(area.height - (pitch_y * n_down - gap), 0) / 2)
+    panels = []
+    for place in range(count):
+        row, col = divmod(place, n_across)
+        x, y = area.x + math.floor(col * pitch_x), down + math.floor(row * pitch_y)
+        panels.append(_shifted(model, math.floor(x - used.x), math.floor(y - used.y)))
+    return panels
+
+
+def _used(panel: PanelLayout) -> Box:
+    """The smallest box around everything that the panel draws."""
+    boxes = panel.boxes
+    x, y = min(box.x for box in boxes), min(box.y for box in boxes)
+    return Box(x, y, max(box.right for box in boxes) - x, max(box.bottom for box in boxes) - y)
+
+
+def _shifted(panel: PanelLayout, dx: float, dy: float = 0.0) -> PanelLayout:
+    """The panel at another place; its outer box shrinks to what it draws."""
+
+    def move(box: Box | None) -> Box | None:
+        return None if box is None else box.moved(dx, dy)
+
+    return PanelLayout(
+        outer=_used(panel).moved(dx, dy),
+        map_rect=panel.map_rect.moved(dx, dy),
+        title=move(panel.title),
+        row_labels=move(panel.row_labels),
+        column_labels=move(panel.column_labels),
+        overhang=move(panel.overhang),
+        sums=move(panel.sums),
+        sums_header=move(panel.sums_header),
+        label_px=panel.label_px,
+        slanted=panel.slanted,
+        unit=panel.unit,
+    )

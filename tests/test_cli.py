@@ -1,0 +1,282 @@
+"""Whole command lines: figures, exit codes, one line on stderr, never a traceback."""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+
+import click
+import numpy as np
+import pytest
+import reference
+
+from attnviz import cli
+from attnviz.spec import FIELDS, Lesson, Text, View, from_json, make_spec, to_json
+
+
+def data_of(tmp_path, *arguments):
+    path = tmp_path / "stages.npz"
+    assert cli.run(["render", "--data", str(path), *arguments]) == 0
+    with np.load(path, allow_pickle=False) as npz:
+        return {name: npz[name] for name in npz.files}
+
+
+def near(actual, expected):
+    np.testing.assert_allclose(actual, np.array(expected, float), atol=5.1e-5)
+
+
+@pytest.mark.parametrize(
+    ("mask", "stage", "figure"),
+    [
+        ("none", "weights", "weights_unmasked"),
+        ("none", "scores", "scores"),
+        ("none", "scaled_scores", "scaled_scores"),
+        ("none", "context", "context_unmasked"),
+        ("three-step", "unnormalised_weights", "weights_masked_unnormalised"),
+        ("three-step", "weights", "weights_three_step"),
+        ("neg-inf", "weights", "weights_neg_inf"),
+    ],
+)
+def test_the_books_single_head(tmp_path, mask, stage, figure):
+    arrays = data_of(
+        tmp_path, "--lesson", "journey", "--heads", "1", "--d-out", "2", "--seed", "789", "--mask", mask
+    )  # fmt: skip
+    near(arrays[stage][0], reference.BOOK["single_head"][figure])
+
+
+def test_the_books_masked_scores_before_scaling(tmp_path):
+    arrays = data_of(tmp_path, "--heads", "1", "--d-out", "2", "--seed", "789", "--scale-after-mask")
+    expected = [
+        [-np.inf if cell is None else cell for cell in row]
+        for row in reference.BOOK["single_head"]["masked_scores_before_scaling"]
+    ]
+    near(arrays["masked_scores"][0], expected)
+    near(arrays["weights"][0], reference.BOOK["single_head"]["weights_neg_inf"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "figure"),
+    [
+        (("--heads", "2", "--d-out", "4", "--implementation", "stacked", "--seed", "123"), "stacked_wrapper"),
+        (("--heads", "2", "--d-out", "2", "--implementation", "split", "--seed", "123"), "weight_split"),
+    ],
+)
+def test_the_books_two_heads(tmp_path, arguments, figure):
+    arrays = data_of(tmp_path, "--lesson", "journey", *arguments)
+    near(arrays["output"], reference.BOOK[figure]["output_each_batch_item"])
+    near(arrays["weights"], reference.BOOK[figure]["weights"])
+    batch = data_of(tmp_path, "--lesson", "journey", *arguments, "--batch", "2")
+    assert list(batch["output"].shape) == reference.BOOK[figure]["output_shape"]
+
+
+def torch_draws_as_published():
+    import torch
+
+    draw = torch.empty(6).bernoulli_(0.5, generator=torch.Generator().manual_seed(123))
+    return draw.tolist() == [1.0, 1.0, 0.0, 1.0, 1.0, 0.0]
+
+
+torch_stream = pytest.mark.skipif(
+    not torch_draws_as_published(), reason="torch's generator draws another stream on this system"
+)
+
+
+@torch_stream
+def test_the_books_dropout(tmp_path):
+    drop = ("--train", "--dropout", "0.5", "--dropout-seed", "123", "--dropout-generator", "torch")
+    arrays = data_of(
+        tmp_path, "--lesson", "journey", "--heads", "1", "--d-out", "2", "--seed", "789", "--mask", "neg-inf", *drop
+    )  # fmt: skip
+    near(arrays["dropped_weights"][0], reference.BOOK["dropout"]["weights_neg_inf_after_dropout"])
+    ones = data_of(tmp_path, "--weights", "ones:6", *drop)
+    near(ones["dropped_weights"][0], reference.BOOK["dropout"]["ones_6x6"])
+
+
+@pytest.mark.parametrize(("mask", "figure"), [("none", "unmasked"), ("neg-inf", "masked"), ("three-step", "masked")])
+def test_cat_eats_fish(tmp_path, mask, figure):
+    arrays = data_of(tmp_path, "--lesson", "cat-eats-fish", "--mask", mask)
+    near(arrays["weights"][0], reference.CAT_EATS_FISH[f"weights_{figure}"])
+    near(arrays["context"][0], reference.CAT_EATS_FISH[f"context_{figure}"])
+    assert arrays["tokens"].tolist() == ["猫", "吃", "鱼"]
+
+
+def test_zero_hides_nothing_and_minus_infinity_does(tmp_path):
+    near(data_of(tmp_path, "--scores", "0 0", "--mask", "none")["weights"][0], [[0.5, 0.5]])
+    near(data_of(tmp_path, "--scores", "-inf 0", "--mask", "none")["weights"][0], [[0.0, 1.0]])
+
+
+def test_dropout_on_one_row(tmp_path):
+    arrays = data_of(tmp_path, "--weights", "0.4 0.3 0.2 0.1", "--dropout", "0.5", "--dropout-seed",
+                     str(reference.DROPS_SECOND_CELL_ALONE))  # fmt: skip
+    near(arrays["dropped_weights"][0], [[0.8, 0.0, 0.4, 0.2]])
+
+
+def test_an_npz_says_all_it_needs(tmp_path):
+    arrays = data_of(tmp_path, "--text", "a b a", "--heads", "3", "--dtype", "float16")
+    assert arrays["tokens"].dtype.kind == "U"
+    assert arrays["weights"].shape == (3, 3, 3)
+    assert arrays["weights"].dtype == np.float16
+    spec, _ = from_json(str(arrays["spec"]))
+    assert spec == make_spec(Text(text="a b a"), num_heads=3, dtype="float16")
+    assert set(FIELDS) <= set(json.loads(str(arrays["spec"])))
+
+
+def test_every_field_has_an_option_and_every_option_a_field():
+    assert set(cli.SPEC_OPTIONS) == {*FIELDS, *View.__struct_fields__} - {"source"}
+    window, render = (cli.commands.commands[name] for name in ("window", "render"))
+    for command in (window, render):
+        names = {param.name for param in command.params}
+        assert set(cli.SPEC_OPTIONS) | set(cli.SOURCE_OPTIONS) <= names
+
+
+def test_a_spec_file_is_read_and_options_override_it(tmp_path):
+    path = tmp_path / "a.json"
+    assert cli.run(["render", "--save-spec", str(path), "--heads", "3", "--norm", "log", "--mask", "none"]) == 0
+    spec, view = from_json(path.read_text())
+    assert (spec.num_heads, spec.d_out, spec.mask, view.norm) == (3, 6, "none", "log")
+    other = tmp_path / "b.json"
+    assert cli.run(["render", "--save-spec", str(other), "--spec", str(path), "--mask", "neg-inf"]) == 0
+    assert from_json(other.read_text())[0].mask == "neg-inf"
+    assert from_json(other.read_text())[0].num_heads == 3
+
+
+WRONG = [
+    (["render"], "no output asked for"),
+    (["render", "--image", "x.png", "--heads", "0"], "num_heads is 0"),
+    (["render", "--image", "x.png", "--d-out", "5"], "d_out is 5"),
+    (["render", "--image", "x.png", "--dropout", "1"], "dropout is 1"),
+    (["render", "--image", "x.png", "--mask", "maybe"], "maybe"),
+    (["render", "--image", "x.png", "--stage", "row_sums"], "masked_scores"),
+    (["render", "--image", "x.png", "--head", "2"], "0 to 1"),
+    (["render", "--image", "x.png", "--head", "first"], "first"),
+    (["render", "--image", "x.png", "--size", "0x0"], "0x0"),
+    (["render", "--image", "x.png", "--size", "big"], "big"),
+    (["render", "--image", "x.png", "--size", "100000x100000"], "100000x100000"),
+    (["render", "--image", "x.png", "--text", ""], "text is empty"),
+    (["render", "--image", "x.png", "--scores", "1 x"], "x"),
+    (["render", "--image", "x.png", "--scores", "1 2; 3"], "scores"),
+    (["render", "--image", "x.png", "--lesson", "journey", "--text", "a"], "two sources"),
+    (["render", "--image", "x.png", "--values", "1"], "belongs to --scores"),
+    (["render", "--image", "x.png", "--random-qk"], "belongs to --length"),
+    (["render", "--image", "x.png", "--lesson", "cat-eats-fish", "--heads", "2"], "no projections"),
+    (["render", "--image", "x.png", "--spec", "nowhere.json"], "nowhere.json"),
+    (["render", "--image", "x.png", "--no-such-option"], "no-such-option"),
+    (["nowhere.json"], "nowhere.json"),
+    (["--heads", "0"], "num_heads is 0"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "words"), WRONG, ids=[" ".join(a)[:60] for a, _ in WRONG])
+def test_wrong_arguments_end_with_2_and_one_line(arguments, words, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert cli.run(arguments) == 2
+    err = capsys.readouterr().err
+    assert words in err
+    assert err.startswith("attnviz: ")
+    assert err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b'{"heads": 2}', b'{"version": 99}', b"[]", b"null"])
+def test_an_unreadable_spec_file_ends_with_2_and_names_the_file(content, capsys, tmp_path):
+    path = tmp_path / "broken.json"
+    path.write_bytes(content)
+    assert cli.run(["render", "--image", str(tmp_path / "x.png"), "--spec", str(path)]) == 2
+    assert "broken.json" in capsys.readouterr().err
+
+
+def test_failures_end_with_1_and_one_line(capsys, tmp_path):
+    lines = [
+        (["--image", str(tmp_path / "no" / "x.png")], "folder does not exist"),
+        (["--data", str(tmp_path / "no" / "x.npz")], "folder does not exist"),
+        (["--image", str(tmp_path)], "folder"),
+        (["--image", str(tmp_path / ("x" * 300))], "name is too long"),
+        (["--image", str(tmp_path / "x.png"), "--device", "cuda:7"], "cuda:7 is not here"),
+    ]
+    for arguments, words in lines:
+        assert cli.run(["render", *arguments]) == 1
+        err = capsys.readouterr().err
+        assert words in err
+        assert err.count("\n") == 1
+
+
+def test_a_full_disk_leaves_the_old_file(tmp_path):
+    path = tmp_path / "x.png"
+    path.write_bytes(b"old")
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+    done = subprocess.run(
+        [sys.executable, "-m", "attnviz", "render", "--image", str(path)],
+        preexec_fn=limit, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_picture_has_its_size_and_carries_its_spec(tmp_path):
+    from PySide6.QtGui import QImageReader
+
+    path = tmp_path / "x.png"
+    assert cli.run(["render", "--image", str(path), "--size", "640x400", "--text", "eat 🍕 now"]) == 0
+    reader = QImageReader(str(path))
+    assert (reader.size().width(), reader.size().height()) == (640, 400)
+    assert from_json(reader.text("attnviz")) == (make_spec(Text(text="eat 🍕 now")), View())
+
+
+def test_data_and_devices_need_no_qt(tmp_path):
+    script = (
+        "import sys; from attnviz import cli\n"
+        f"assert cli.run(['render', '--data', {str(tmp_path / 'x.npz')!r}]) == 0\n"
+        "assert cli.run(['devices']) == 0\n"
+        "assert not [m for m in sys.modules if m.startswith('PySide6')]\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("cpu\t")
+
+
+def test_importing_the_application_loads_no_torch():
+    script = "import sys, attnviz.app; assert 'torch' not in sys.modules, 'torch'"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_first_word_is_a_command_or_a_file(tmp_path, monkeypatch):
+    opened = []
+    from attnviz import app
+
+    monkeypatch.setattr(app, "run_window", lambda asked, platform_was_ours: opened.append(asked) or 0)
+    path = tmp_path / "mine.json"
+    path.write_text(to_json(make_spec(num_heads=3)))
+    assert cli.run([]) == 0
+    assert cli.run([str(path)]) == 0
+    assert cli.run([str(path), "--mask", "none"]) == 0
+    assert cli.run(["--lesson", "cat-eats-fish"]) == 0
+    assert opened[0] is None
+    assert opened[1][0].num_heads == 3
+    assert opened[2][0].mask == "none"
+    assert opened[3][0].source == Lesson(name="cat-eats-fish")
+
+
+def test_help_and_version(capsys):
+    assert cli.run(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("attnviz ")
+    assert cli.run(["--help"]) == 0
+    assert "render" in capsys.readouterr().out
+    assert cli.run(["render", "--help"]) == 0
+    assert "--dropout-generator" in capsys.readouterr().out
+
+
+def test_ctrl_c_ends_with_130(monkeypatch):
+    def interrupted(*_args, **_kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(click.Group, "main", interrupted)
+    assert cli.run(["devices"]) == 130
