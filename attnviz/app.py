@@ -346,9 +346,7 @@ def _on_qt_message(kind: QtMsgType, _context: QMessageLogContext, text: str) -> 
     log.log(logging.ERROR if fatal else logging.INFO, "Qt: %s", text)
 
 
-def _on_bug(
-    program: Program, kind: type[BaseException], error: BaseException, trace: TracebackType | None
-) -> None:
+def _on_bug(program: Program, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """A bug: into the log and the banner, and the program goes on."""
     log.error("unexpected", exc_info=(kind, error, trace))
     sentence = f"Something went wrong inside attnviz: {kind.__name__}: {error}"

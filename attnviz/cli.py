@@ -244,9 +244,7 @@ def window(file: str | None, **options: Any) -> int:
 @click.option("--save-spec", type=click.Path(path_type=Path), help="Write the spec as JSON.")
 @click.option("--size", type=_Size(), default="1920x1080", show_default=True, help="Pixels of the picture.")
 @spec_options
-def render(
-    image: Path | None, data: Path | None, save_spec: Path | None, size: tuple[int, int], **options: Any
-) -> int:
+def render(image: Path | None, data: Path | None, save_spec: Path | None, size: tuple[int, int], **options: Any) -> int:
     if image is None and data is None and save_spec is None:
         raise click.UsageError("no output asked for: give --image FILE.png, --data FILE.npz or --save-spec FILE.json")
     spec, view = asked_for(options) or (make_spec(), View())

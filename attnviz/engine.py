@@ -7,7 +7,6 @@ kept buffer, and its pooled pixels, so that other colours recompute nothing else
 
 from __future__ import annotations
 
-import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -21,7 +20,8 @@ from torch import Tensor
 from attnviz import inputs
 from attnviz.attention import multihead
 from attnviz.attention.devices import Backend, DeviceProblem, TorchBackend
-from attnviz.attention.pooling import Panel, Pooled, to_numpy
+from attnviz.attention.pooling import Panel, Pooled
+from attnviz.attention.remarks import rounding_remarks
 from attnviz.attention.stages import HeadStages, head_stages
 from attnviz.frames import (
     Arrays,
@@ -30,22 +30,19 @@ from attnviz.frames import (
     Finished,
     Frame,
     Message,
-    Outline,
-    ParameterRow,
     Probe,
     ProbeAnswer,
     Progress,
-    StageShape,
     Values,
 )
 from attnviz.framing import Framer
+from attnviz.outlining import outline_of
 from attnviz.spec import (
     JOINT_STAGES,
     QUERY_KEY_STAGES,
     WEIGHT_STAGES,
     AttentionSpec,
     Request,
-    TypedWeights,
     Viewport,
     has_module,
     masked_at,
@@ -142,7 +139,7 @@ class Engine:
         opened = self._open(spec)
         if cancelled():
             return
-        outline = _outline(request, opened)
+        outline = outline_of(request, opened.inputs, opened.module)
         yield outline
         shown = self._shown_for(request)
         n_queries, n_keys = opened.inputs.n_queries, len(opened.inputs.tokens)
@@ -161,7 +158,8 @@ class Engine:
                 return
         shown.complete = True
         if not shown.remarks:
-            shown.remarks = _remarks(spec, list(shown.panels.values()))
+            sums = [p.row_sums[0] for p in shown.panels.values() if p.row_sums is not None]
+            shown.remarks = rounding_remarks(spec, sums)
         yield Finished(request.generation, time.perf_counter() - started, held, budget, shown.remarks)
         if viewport.thumbnail:
             yield from self._thumbnails(request, opened, cancelled)
@@ -203,9 +201,7 @@ class Engine:
     ) -> HeadStages:
         """The stages ``keep`` of one head, (B, Q, K) and so on; ``out`` takes the last query × key stage of them."""
         given = self._head_inputs(spec, head, opened)
-        return self._backend.run(
-            spec.device, lambda: head_stages(spec, head=head, keep=keep, out=out, **given)
-        )
+        return self._backend.run(spec.device, lambda: head_stages(spec, head=head, keep=keep, out=out, **given))
 
     def _head_inputs(self, spec: AttentionSpec, head: int, opened: _Opened) -> dict[str, Tensor | None]:
         like = {"device": self._backend.torch_device(spec.device), "dtype": getattr(torch, spec.dtype)}
@@ -395,7 +391,7 @@ class Engine:
 def said_bytes(count: int) -> str:
     """``count`` bytes in words: "5.9 GB"; powers of 1,000."""
     size, unit = float(count), "B"
-    for unit in ("B", "kB", "MB", "GB", "TB"):  # noqa: B007
+    for unit in ("B", "kB", "MB", "GB", "TB"):
         if size < 1000 or unit == "TB":
             break
         size /= 1000
@@ -427,84 +423,6 @@ def _cell_class(panel: Panel, row: int, col: int, weights: bool) -> CellClass:
     return CellClass.ZERO if weights and value == 0 else CellClass.ORDINARY
 
 
-def _outline(request: Request, opened: _Opened) -> Outline:
-    spec, given = request.spec, opened.inputs
-    stage = request.view.stage
-    panels = ("all",) if stage in JOINT_STAGES else tuple(f"head:{head}" for head in range(spec.num_heads))
-    typed_weights = isinstance(spec.source, TypedWeights)
-    return Outline(
-        generation=request.generation,
-        stage=stage,
-        tokens=given.tokens,
-        n_queries=given.n_queries,
-        n_keys=len(given.tokens),
-        dims=given.dims,
-        origin=given.origin,
-        stages=tuple(StageShape(name, _stage_shape(spec, name, given)) for name in stages_of(spec)),
-        parameters=_parameter_rows(opened.module),
-        panels=panels,
-        has_future=given.n_queries > 1 and not typed_weights and stage in ("weights", "dropped_weights"),
-        future_hidden=spec.mask != "none",
-        device=spec.device,
-        glosses=given.glosses,
-    )
-
-
-def _stage_shape(spec: AttentionSpec, stage: str, given: inputs.Inputs) -> tuple[int, ...]:
-    heads, n_queries, n_keys = spec.num_heads, given.n_queries, len(given.tokens)
-    if stage in QUERY_KEY_STAGES:
-        return (heads, n_queries, n_keys)
-    if stage == "inputs":
-        return (n_keys, spec.d_model or 0)
-    if stage in ("joined", "output"):
-        return (n_queries, spec.d_out or 0)
-    if stage == "row_sums":
-        return (heads, n_queries, 1)
-    if given.queries is not None:
-        return (heads, n_queries, given.queries.shape[-1])
-    width = given.values.shape[-1] if given.values is not None else spec.d_head or 0
-    return (heads, n_queries, width)
-
-
-def _parameter_rows(module: torch.nn.Module | None) -> tuple[ParameterRow, ...]:
-    if module is None:
-        return ()
-    named = [(name, "parameter", tensor) for name, tensor in module.named_parameters()]
-    named += [(name, "buffer", tensor) for name, tensor in module.named_buffers()]
-    return tuple(
-        ParameterRow(name, kind, tuple(t.shape), t.numel(), str(t.dtype).removeprefix("torch."), str(t.device))
-        for name, kind, t in named
-    )
-
-
-def _remarks(spec: AttentionSpec, panels: list[Panel]) -> tuple[str, ...]:
-    """What three-step's own arithmetic did to the numbers, in words: NaN rows, and rows that lost digits."""
-    if spec.mask != "three-step":
-        return ()
-    limits = torch.finfo(getattr(torch, spec.dtype))
-    sums = [panel.row_sums[0] for panel in panels if panel.row_sums is not None]
-    empty = sum(int((s == 0).sum()) for s in sums)
-    faint = sum(int(((s > 0) & (s < limits.tiny)).sum()) for s in sums)
-    lead = -math.log(limits.smallest_normal * limits.eps / 2)
-    remarks = []
-    if empty:
-        remarks.append(
-            f"{_rows(empty)} NaN: a future score leads the visible ones by more than {lead:.1f}, so in {spec.dtype} "
-            "every visible weight became 0 before the division, and 0/0 is no number. The −∞ mask has no such limit."
-        )
-    if faint:
-        remarks.append(
-            f"{_rows(faint)} short of digits: a future score leads so far that the visible weights fell below "
-            f"{limits.tiny:.2g} before the division, where {spec.dtype} keeps only a few digits. "
-            "The −∞ mask keeps them all."
-        )
-    return tuple(remarks)
-
-
-def _rows(count: int) -> str:
-    return "1 row is" if count == 1 else f"{count:,} rows are"
-
-
 def _file_array(stage: Tensor) -> Values:
     """As NumPy for a file: bfloat16, which NumPy lacks, as float32."""
     wide = stage.float() if stage.dtype == torch.bfloat16 else stage
@@ -523,7 +441,7 @@ def _out_of_memory(spec: AttentionSpec, error: BaseException) -> ComputationErro
 
 
 def _explained(spec: AttentionSpec, error: RuntimeError) -> ComputationError:
-    """torch's complaint in a sentence; the words of torch go into the details."""
+    """Torch's complaint in a sentence; the words of torch go into the details."""
     first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     return ComputationError(
         f"{spec.device} could not compute this in {spec.dtype}: {first}",

@@ -26,7 +26,14 @@ class Gestures:
         self._last_mask: MaskMode = "neg-inf"
 
     def by_name(self) -> Mapping[str, Callable[[], None]]:
-        moves = {"up": (-1, 0), "down": (1, 0), "left": (0, -1), "right": (0, 1), "first": (-_FAR, 0), "last": (_FAR, 0)}
+        moves = {
+            "up": (-1, 0),
+            "down": (1, 0),
+            "left": (0, -1),
+            "right": (0, 1),
+            "first": (-_FAR, 0),
+            "last": (_FAR, 0),
+        }
         return MappingProxyType({
             "mask_toggle": self.toggle_mask,
             "mask_next": self.next_mask,

@@ -35,15 +35,17 @@ Norm = Literal["auto", "linear", "log", "uniform", "per-head", "per-row", "perce
 Colours = Literal["viridis", "cividis", "magma", "inferno", "greys"]
 Matrix = tuple[tuple[float, ...], ...]
 
-CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({
-    "mask": get_args(MaskMode),
-    "implementation": get_args(Implementation),
-    "dropout_site": get_args(DropoutSite),
-    "dropout_generator": get_args(DropoutGenerator),
-    "dtype": get_args(DType),
-    "norm": get_args(Norm),
-    "colours": get_args(Colours),
-})
+CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "mask": get_args(MaskMode),
+        "implementation": get_args(Implementation),
+        "dropout_site": get_args(DropoutSite),
+        "dropout_generator": get_args(DropoutGenerator),
+        "dtype": get_args(DType),
+        "norm": get_args(Norm),
+        "colours": get_args(Colours),
+    }
+)
 """The values of every field that has a fixed list of them."""
 
 
@@ -356,11 +358,13 @@ def edited(spec: AttentionSpec, **changes: Any) -> AttentionSpec:
 
 # ----------------------------------------------------------------------------------------------------------- stages
 
-_MASK_STAGES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({
-    "none": ("weights",),
-    "neg-inf": ("masked_scores", "weights"),
-    "three-step": ("unmasked_weights", "unnormalised_weights", "row_sums", "weights"),
-})
+_MASK_STAGES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "none": ("weights",),
+        "neg-inf": ("masked_scores", "weights"),
+        "three-step": ("unmasked_weights", "unnormalised_weights", "row_sums", "weights"),
+    }
+)
 QUERY_KEY_STAGES: Final = frozenset({
     "scores", "scaled_scores", "masked_scores", "weights", "unmasked_weights", "unnormalised_weights",
     "dropped_weights",

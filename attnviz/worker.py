@@ -110,7 +110,7 @@ class Worker(QObject):
         try:
             engine = self._make_engine()
             self.devices_known.emit(engine.devices())
-        except Exception as error:  # noqa: BLE001 (the window must be told, whatever it was)
+        except Exception as error:
             self._post_failure(self._next_generation(), error)
             return
         while True:
@@ -137,7 +137,7 @@ class Worker(QObject):
                     return
                 self._post(message)
                 self._answer_probe(engine)
-        except Exception as error:  # noqa: BLE001 (a bug must reach the banner, and the thread must go on)
+        except Exception as error:
             self._post_failure(request.generation, error)
 
     def _answer_probe(self, engine: EngineLike) -> None:
@@ -160,7 +160,7 @@ class Worker(QObject):
     def _run_job(self, job: Job) -> None:
         try:
             job()
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
             self._post_failure(self._wanted, error)
 
     def _next_generation(self) -> int:

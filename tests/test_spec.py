@@ -203,7 +203,9 @@ def specs(draw):
         "implementation": st.sampled_from(["stacked", "split"]),
         "qkv_bias": st.booleans(),
     }
-    return make_spec(source, **{f: draw(v) for f, v in given.items() if f not in fixed_by(source) and draw(st.booleans())})
+    return make_spec(
+        source, **{f: draw(v) for f, v in given.items() if f not in fixed_by(source) and draw(st.booleans())}
+    )
 
 
 @given(specs(), st.sampled_from(["auto", "log", "unit"]))

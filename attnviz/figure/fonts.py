@@ -87,7 +87,9 @@ def draw_text(painter: QPainter, rect: QRectF, flags: Qt.AlignmentFlag, text: st
     runs = _pieces(text, pixels)
     if all(drawable for _, drawable in runs):
         painter.setFont(font(pixels))
-        painter.drawText(rect, flags | Qt.TextFlag.TextSingleLine | Qt.TextFlag.TextDontClip, "".join(r for r, _ in runs))
+        painter.drawText(
+            rect, flags | Qt.TextFlag.TextSingleLine | Qt.TextFlag.TextDontClip, "".join(r for r, _ in runs)
+        )
         return
     width, height = text_width(text, pixels), pixels * 1.25
     left = rect.left()

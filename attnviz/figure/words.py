@@ -50,7 +50,7 @@ def mask_words(spec: AttentionSpec) -> str:
 
 
 def head_title(frame_panel: str, stage: str) -> str:
-    """"head 3", or the stage's name where all heads share one panel."""
+    """ "head 3", or the stage's name where all heads share one panel."""
     if frame_panel.startswith("head:"):
         return QCoreApplication.translate("Figure", "head {number}").format(number=frame_panel.removeprefix("head:"))
     return stage_words(stage)
@@ -65,7 +65,9 @@ def count_items(counts: Counts, stage: str) -> list[tuple[str, str]]:
     """(kind, words) for the legend; zero and NaN are always said, the others when there are any."""
     items = []
     if counts.future:
-        items.append(("future", _tr(QT_TRANSLATE_NOOP("Figure", "red frame: peeking {n}")).format(n=f"{counts.future:,}")))
+        items.append(
+            ("future", _tr(QT_TRANSLATE_NOOP("Figure", "red frame: peeking {n}")).format(n=f"{counts.future:,}"))
+        )
     if counts.masked:
         items.append(("masked", _tr(QT_TRANSLATE_NOOP("Figure", "masked {n}")).format(n=f"{counts.masked:,}")))
     if stage in WEIGHT_STAGES:

@@ -1,0 +1,346 @@
+"""The cells of one map: pixels, and over them the marks that tell masked, zero, dropped, padded and NaN apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QImage, QPainter, QPainterPath, QPen, QPolygonF
+
+from attnviz.colour import GROUNDS, contrast_text
+from attnviz.figure import marks
+from attnviz.figure.fonts import draw_text, load_fonts, sized, text_width
+from attnviz.frames import CellClass, Frame, shown_class
+
+Window = tuple[float, float, float, float]
+"""The cells in sight as (top, bottom, left, right), in cells from the map's corner; fractional while panning."""
+
+HATCHED_FROM: Final = 12.0
+CROSSED_FROM: Final = 28.0
+GAPS_FROM: Final = 28.0
+_LEAST_NUMBER = 8.0
+_STAIRS_FROM = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """Colours of a theme. ``masked`` and ``padded`` are grounds; what lies on the fixed grounds is ``on_ground``."""
+
+    ground: QColor
+    card: QColor
+    hairline: QColor
+    ink: QColor
+    muted: QColor
+    accent: QColor
+    leak: QColor
+    masked: QColor
+    padded: QColor
+    hatch: QColor
+    on_ground: QColor
+
+
+LIGHT: Final = Style(
+    ground=QColor("#f6f6f4"), card=QColor("#ffffff"), hairline=QColor("#dcdde0"), ink=QColor("#1c1d22"),
+    muted=QColor("#6b6e7b"), accent=QColor("#3556d8"), leak=QColor("#d6302b"),
+    masked=QColor.fromRgb(GROUNDS[CellClass.MASKED]), padded=QColor.fromRgb(GROUNDS[CellClass.PADDED]),
+    hatch=QColor("#83858f"), on_ground=QColor("#1c1d22"),
+)  # fmt: skip
+DARK: Final = Style(
+    ground=QColor("#16171b"), card=QColor("#1f2128"), hairline=QColor("#33363f"), ink=QColor("#ececf1"),
+    muted=QColor("#9a9daa"), accent=QColor("#6c8aff"), leak=QColor("#ff6a62"),
+    masked=QColor("#262933"), padded=QColor("#454955"), hatch=QColor("#777b89"), on_ground=QColor("#1c1d22"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Grid:
+    """Where the cells in sight lie: half-open whole ranges and the arithmetic from cells to pixels."""
+
+    rect: QRectF
+    window: Window
+    rows: range
+    cols: range
+
+    @property
+    def cell_w(self) -> float:
+        return self.rect.width() / (self.window[3] - self.window[2])
+
+    @property
+    def cell_h(self) -> float:
+        return self.rect.height() / (self.window[1] - self.window[0])
+
+    @property
+    def side(self) -> float:
+        return min(self.cell_w, self.cell_h)
+
+    def x(self, col: float) -> float:
+        return self.rect.left() + (col - self.window[2]) * self.cell_w
+
+    def y(self, row: float) -> float:
+        return self.rect.top() + (row - self.window[0]) * self.cell_h
+
+    def span(self, row: float, first: float, last: float) -> QRectF:
+        """Cells ``first`` to ``last`` (half-open) of one row."""
+        return QRectF(self.x(first), self.y(row), (last - first) * self.cell_w, self.cell_h)
+
+    def cell(self, row: int, col: int) -> QRectF:
+        return self.span(row, col, col + 1)
+
+
+def paint_cells(
+    painter: QPainter, rect: QRectF, window: Window, frame: Frame, style: Style, *, numbers: bool = True,
+    decimals: int | None = None, future: bool = False, shift: int = 0, unit: float = 1.0,
+) -> None:  # fmt: skip
+    """Paint the part of ``frame`` in ``window`` into ``rect``, whose edges are the window's.
+
+    Pixels are never smoothed. Marks, numbers and gaps come with cells that are large enough; ``future`` frames
+    visible cells whose key lies behind the query (key > query + ``shift``, the keys there are more than queries).
+    """
+    rows = range(max(math.floor(window[0]), frame.rows[0]), min(math.ceil(window[1]), frame.rows[1]))
+    cols = range(max(math.floor(window[2]), frame.cols[0]), min(math.ceil(window[3]), frame.cols[1]))
+    grid = _Grid(rect, window, rows, cols)
+    if not rows or not cols or rect.isEmpty():
+        return
+    painter.save()
+    painter.setClipRect(rect, Qt.ClipOperation.IntersectClip)
+    _paint_pixels(painter, grid, frame, style)
+    if frame.level == 1 and grid.side >= HATCHED_FROM:
+        load_fonts()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        shown = shown_class(_seen(frame.classes, frame, grid))
+        _paint_hatching(painter, grid, shown == CellClass.MASKED, style)
+        _paint_gaps(painter, grid, style)
+        _paint_marks(painter, grid, shown, style)
+        if numbers:
+            _paint_numbers(painter, grid, frame, shown, decimals, unit)
+        if future:
+            _frame_future_cells(painter, grid, shown, shift, style)
+    elif future:
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        _outline_future(painter, grid, shift, frame, style)
+    painter.restore()
+
+
+def _seen(plane: npt.NDArray[np.uint8], frame: Frame, grid: _Grid) -> npt.NDArray[np.uint8]:
+    """The part of a level-1 plane that is in sight."""
+    (top, _), (left, _) = frame.rows, frame.cols
+    return plane[grid.rows.start - top : grid.rows.stop - top, grid.cols.start - left : grid.cols.stop - left]
+
+
+def _paint_pixels(painter: QPainter, grid: _Grid, frame: Frame, style: Style) -> None:
+    level, (top, _), (left, _) = frame.level, frame.rows, frame.cols
+    first_row, first_col = (grid.rows.start - top) // level, (grid.cols.start - left) // level
+    part = frame.rgb[first_row : -(-(grid.rows.stop - top) // level), first_col : -(-(grid.cols.stop - left) // level)]
+    for kind, ground in (CellClass.MASKED, style.masked), (CellClass.PADDED, style.padded):
+        if ground.rgb() != GROUNDS[kind]:
+            part = np.where(part == GROUNDS[kind], np.uint32(ground.rgb()), part)
+    part = np.ascontiguousarray(part)
+    height, width = part.shape
+    image = QImage(part.data, width, height, 4 * width, QImage.Format.Format_RGB32)
+    row, col = top + first_row * level, left + first_col * level
+    # the last bin may be partial, so the image can reach beyond the map: the clip cuts it
+    target = QRectF(
+        QPointF(grid.x(col), grid.y(row)), QPointF(grid.x(col + width * level), grid.y(row + height * level))
+    )
+    edge = QRectF(grid.rect.topLeft(), QPointF(grid.x(frame.cols[1]), grid.y(frame.rows[1])))
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
+    painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, on=False)
+    painter.setClipRect(edge, Qt.ClipOperation.IntersectClip)
+    painter.drawImage(target, image)
+    painter.restore()
+
+
+# ------------------------------------------------------------------------------------------------------------ marks
+
+
+def _runs(plane: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int, int]]:
+    """(row, first, last) of each stretch of true cells in a row, half-open."""
+    edges = np.diff(np.pad(plane.astype(np.int8), ((0, 0), (1, 1))), axis=1)
+    starts, ends = np.argwhere(edges == 1), np.argwhere(edges == -1)
+    for (row, first), (_, last) in zip(starts.tolist(), ends.tolist(), strict=True):
+        yield row, first, last
+
+
+def _paint_hatching(painter: QPainter, grid: _Grid, masked: npt.NDArray[np.bool_], style: Style) -> None:
+    area = QPainterPath()
+    for row, first, last in _runs(masked):
+        area.addRect(grid.span(grid.rows.start + row, grid.cols.start + first, grid.cols.start + last))
+    if not area.isEmpty():
+        painter.save()
+        painter.setClipPath(area, Qt.ClipOperation.IntersectClip)
+        _hatch(painter, area.boundingRect(), grid.rect.topLeft(), grid.side, style)
+        painter.restore()
+
+
+def _hatch(painter: QPainter, area: QRectF, origin: QPointF, side: float, style: Style) -> None:
+    """Rising lines over ``area``, counted from ``origin`` so that neighbouring areas agree."""
+    step = min(max(side / 5, 6.0), 14.0)
+    painter.setPen(QPen(style.hatch, min(max(side / 90, 0.8), 2.0)))
+    height = area.height()
+    start = area.left() - origin.x() + area.top() - origin.y()
+    first = math.floor(start / step) * step - start
+    count = math.ceil((area.width() + height - first) / step) + 1
+    left, top = area.left(), area.top()
+    painter.drawLines([
+        QLineF(left + first + n * step - height, top + height, left + first + n * step, top) for n in range(count)
+    ])  # fmt: skip
+
+
+def _paint_gaps(painter: QPainter, grid: _Grid, style: Style) -> None:
+    """Thin lines of ground between large cells."""
+    if grid.side < GAPS_FROM:
+        return
+    gap = max(1, round(grid.side / 70))
+    area = QRectF(
+        QPointF(grid.x(grid.cols.start), grid.y(grid.rows.start)),
+        QPointF(grid.x(grid.cols.stop), grid.y(grid.rows.stop)),
+    )
+    for col in grid.cols[1:]:
+        painter.fillRect(QRectF(round(grid.x(col)) - gap // 2, area.top(), gap, area.height()), style.card)
+    for row in grid.rows[1:]:
+        painter.fillRect(QRectF(area.left(), round(grid.y(row)) - gap // 2, area.width(), gap), style.card)
+
+
+def _paint_marks(painter: QPainter, grid: _Grid, shown: npt.NDArray[np.uint8], style: Style) -> None:
+    """The sign of each cell that holds no ordinary number."""
+    for row, col in np.argwhere(shown != CellClass.ORDINARY).tolist():
+        cell = grid.cell(grid.rows.start + row, grid.cols.start + col)
+        _paint_mark(painter, cell, CellClass(int(shown[row, col])), style)
+
+
+def _paint_mark(painter: QPainter, cell: QRectF, kind: CellClass, style: Style) -> None:
+    side = min(cell.width(), cell.height())
+    middle = cell.center()
+    pen = QPen(style.on_ground, min(max(side / 32, 1.0), 3.0))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    if kind == CellClass.MASKED and side >= CROSSED_FROM:
+        patch = min(side * 0.28, 44.0)
+        painter.fillRect(_square(middle, patch), style.masked)
+        pen.setColor(style.muted)
+        painter.setPen(pen)
+        arm = patch * 0.24
+        painter.drawLine(middle + QPointF(-arm, -arm), middle + QPointF(arm, arm))
+        painter.drawLine(middle + QPointF(-arm, arm), middle + QPointF(arm, -arm))
+    elif kind == CellClass.ZERO:
+        painter.setPen(pen)
+        inset = max(2.0, side * 0.06)
+        painter.drawRect(cell.adjusted(inset, inset, -inset, -inset))
+        if side >= 20:
+            _paint_word(painter, cell, "0", style)
+    elif kind == CellClass.DROPPED:
+        painter.setPen(pen)
+        radius = min(side * 0.16, 16.0)
+        painter.drawEllipse(middle, radius, radius)
+        slash = QPointF(radius * 1.15, -radius * 1.15)
+        painter.drawLine(middle - slash, middle + slash)
+    elif kind == CellClass.PADDED:
+        pen.setColor(style.ink)
+        painter.setPen(pen)
+        arm = QPointF(side * 0.16, 0)
+        painter.drawLine(middle - arm, middle + arm)
+    elif kind == CellClass.NAN:
+        if side >= 24:
+            _paint_word(painter, cell, "NaN", style)
+        else:
+            painter.setPen(pen)
+            reach = QPointF(side * 0.3, side * 0.3)
+            painter.drawLine(middle - reach, middle + reach)
+
+
+def _square(middle: QPointF, side: float) -> QRectF:
+    return QRectF(middle.x() - side / 2, middle.y() - side / 2, side, side)
+
+
+def _paint_word(painter: QPainter, cell: QRectF, word: str, style: Style) -> None:
+    side = min(cell.width(), cell.height())
+    painter.setFont(sized(max(0.19 * side, min(12.0, 0.36 * side))))
+    painter.setPen(style.on_ground)
+    draw_text(painter, cell, Qt.AlignmentFlag.AlignHCenter, word)
+
+
+def paint_swatch(painter: QPainter, square: QRectF, kind: CellClass | None, style: Style) -> None:
+    """A small cell of one look for the legend; None is the red frame of a visible future cell."""
+    painter.save()
+    if kind is None:
+        painter.setPen(QPen(style.leak, max(square.width() / 6, 1.5)))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRect(square.adjusted(1, 1, -1, -1))
+    else:
+        own = {CellClass.MASKED: style.masked, CellClass.PADDED: style.padded}
+        painter.fillRect(square, own.get(kind) or QColor.fromRgb(GROUNDS[kind]))
+        if kind == CellClass.MASKED:
+            painter.setClipRect(square, Qt.ClipOperation.IntersectClip)
+            _hatch(painter, square, square.topLeft(), square.width(), style)
+        else:
+            _paint_mark(painter, square, kind, style)
+    painter.restore()
+
+
+# ---------------------------------------------------------------------------------------------------------- numbers
+
+
+def _paint_numbers(
+    painter: QPainter, grid: _Grid, frame: Frame, shown: npt.NDArray[np.uint8], decimals: int | None, unit: float
+) -> None:
+    """The values of ordinary cells, in the first way of writing that fits into every cell."""
+    if grid.side < 1.6 * _LEAST_NUMBER:
+        return
+    (top, _), (left, _) = frame.rows, frame.cols
+    places = [(grid.rows.start + r, grid.cols.start + c) for r, c in np.argwhere(shown == CellClass.ORDINARY).tolist()]
+    values = [float(frame.values[row - top, col - left]) for row, col in places]
+    for way in marks.formats(frame, decimals, len(grid.cols)):
+        texts = [marks.formatted(value, way) for value in values]
+        wanted = max(0.19 * grid.side, min(12.0 * unit, 0.28 * grid.side))
+        widest = max((text_width(sized(100), text) for text in set(texts)), default=0.0) / 100
+        size = min(wanted, 0.86 * grid.cell_w / max(widest, 0.1))
+        if size < (_LEAST_NUMBER if way != "%" else 0.8 * min(12.0 * unit, wanted)):
+            continue
+        painter.setFont(sized(size))
+        pens = {"black": QColor("#111216"), "white": QColor("#ffffff")}
+        for (row, col), text in zip(places, texts, strict=True):
+            painter.setPen(pens[contrast_text(int(frame.rgb[row - top, col - left]))])
+            draw_text(painter, grid.cell(row, col).adjusted(-2, 0, 2, 0), Qt.AlignmentFlag.AlignHCenter, text)
+        return
+
+
+# ----------------------------------------------------------------------------------------------------------- future
+
+
+def _frame_future_cells(painter: QPainter, grid: _Grid, shown: npt.NDArray[np.uint8], shift: int, style: Style) -> None:
+    rows, cols = np.ogrid[grid.rows.start : grid.rows.stop, grid.cols.start : grid.cols.stop]
+    hidden = (shown == CellClass.MASKED) | (shown == CellClass.DROPPED)
+    width = min(max(grid.side / 40, 1.4), 5.0)
+    pen = QPen(style.leak, width)
+    pen.setJoinStyle(Qt.PenJoinStyle.MiterJoin)
+    painter.setPen(pen)
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    inset = width / 2 + max(1, grid.side / 70)
+    for row, col in np.argwhere((cols > rows + shift) & ~hidden).tolist():
+        cell = grid.cell(grid.rows.start + row, grid.cols.start + col)
+        painter.drawRect(cell.adjusted(inset, inset, -inset, -inset))
+
+
+def _outline_future(painter: QPainter, grid: _Grid, shift: int, frame: Frame, style: Style) -> None:
+    """One red line around all visible future cells, in steps where a step can be seen."""
+    right = frame.cols[1]
+    rows = [row for row in grid.rows if row + shift + 1 < right]
+    if not rows:
+        return
+    first, last = rows[0], rows[-1] + 1
+    corners = [QPointF(grid.x(right), grid.y(first))]
+    if grid.side >= _STAIRS_FROM:
+        for row in rows:
+            edge = grid.x(max(row + shift + 1, 0))
+            corners += [QPointF(edge, grid.y(row)), QPointF(edge, grid.y(row + 1))]
+    else:
+        corners += [QPointF(grid.x(first + shift + 1), grid.y(first)), QPointF(grid.x(last + shift), grid.y(last))]
+    corners.append(QPointF(grid.x(right), grid.y(last)))
+    painter.setPen(QPen(style.leak, 2.0))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    painter.drawPolygon(QPolygonF(corners))

@@ -1,0 +1,197 @@
+"""What is written into and around a picture: numbers in cells, stage names, captions and the legend's counts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication
+
+from attnviz import colour
+from attnviz.frames import CellClass, Frame, Scale
+from attnviz.session import Picture
+from attnviz.spec import QUERY_KEY_STAGES, WEIGHT_STAGES, AttentionSpec, View
+
+PERCENT_UP_TO_KEYS: Final = 12
+_SUM_TOLERANCE = 0.005
+
+_STAGE_TITLES: Final = {
+    "inputs": QT_TRANSLATE_NOOP("Figure", "inputs"),
+    "queries": QT_TRANSLATE_NOOP("Figure", "queries"),
+    "keys": QT_TRANSLATE_NOOP("Figure", "keys"),
+    "values": QT_TRANSLATE_NOOP("Figure", "values"),
+    "scores": QT_TRANSLATE_NOOP("Figure", "scores: each query times each key"),
+    "scaled_scores": QT_TRANSLATE_NOOP("Figure", "scaled scores"),
+    "masked_scores": QT_TRANSLATE_NOOP("Figure", "scores with the future hidden"),
+    "weights": QT_TRANSLATE_NOOP("Figure", "weights after softmax"),
+    "unmasked_weights": QT_TRANSLATE_NOOP("Figure", "softmax over everything"),
+    "unnormalised_weights": QT_TRANSLATE_NOOP("Figure", "weights times the triangle, not yet divided"),
+    "row_sums": QT_TRANSLATE_NOOP("Figure", "row sums"),
+    "dropped_weights": QT_TRANSLATE_NOOP("Figure", "weights after dropout"),
+    "context": QT_TRANSLATE_NOOP("Figure", "context: weights times values"),
+    "dropped_context": QT_TRANSLATE_NOOP("Figure", "context after dropout"),
+    "joined": QT_TRANSLATE_NOOP("Figure", "heads joined"),
+    "output": QT_TRANSLATE_NOOP("Figure", "output"),
+}
+_MASK_WORDS: Final = {
+    "none": QT_TRANSLATE_NOOP("Figure", "no mask"),
+    "three-step": QT_TRANSLATE_NOOP("Figure", "three-step mask"),
+    "neg-inf": QT_TRANSLATE_NOOP("Figure", "−∞ mask"),
+}
+
+
+def tr(text: str) -> str:
+    """``text`` in the window's language; each text stands in a QT_TRANSLATE_NOOP or a call of translate."""
+    return QCoreApplication.translate("Figure", text)
+
+
+# ---------------------------------------------------------------------------------------------------------- numbers
+
+
+def cell_number(value: float, decimals: int) -> str:
+    """``value`` with ``decimals`` digits and no leading zero: ".48", "1", "−1.25", "−∞"."""
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if value in (0, 1):
+        return f"{value:.0f}"
+    text = f"{abs(value):.{decimals}f}"
+    return ("−" if value < 0 else "") + text.removeprefix("0" if "." in text else "")
+
+
+def percentage(value: float) -> str:
+    """A weight as a whole percentage; one that is not quite 0 or 1 is not shown as if it were."""
+    if 0 < value < 0.005:
+        return "< 1 %"
+    if 0.995 <= value < 1:
+        return "> 99 %"
+    return f"{100 * value:.0f} %"
+
+
+def formats(frame: Frame, decimals: int | None, n_shown: int) -> Iterator[str]:
+    """Ways to write this frame's numbers, the one to try first before the others: "%" or a number of decimals."""
+    if decimals is not None:
+        yield str(decimals)
+        return
+    if frame.stage in WEIGHT_STAGES and n_shown <= PERCENT_UP_TO_KEYS:
+        yield "%"
+    yield "2"
+
+
+def formatted(value: float, way: str) -> str:
+    """``value`` written in one of the ways of `formats`."""
+    return percentage(value) if way == "%" else cell_number(value, int(way))
+
+
+def row_sum(value: float) -> tuple[str, bool]:
+    """A row's sum in two decimals, and whether it is 1 as far as these show it."""
+    return ("NaN", False) if math.isnan(value) else (f"{value:.2f}", abs(value - 1) <= _SUM_TOLERANCE)
+
+
+# ------------------------------------------------------------------------------------------------------------ words
+
+
+def stage_title(stage: str) -> str:
+    """A stage's name in words."""
+    return tr(_STAGE_TITLES.get(stage, stage))
+
+
+def panel_title(frame: Frame | None, panel: str) -> str:
+    """ "head 0", or the stage's name where all heads share one panel."""
+    if panel.startswith("head:"):
+        return QCoreApplication.translate("Figure", "head {0}").format(panel.removeprefix("head:"))
+    return stage_title(frame.stage) if frame is not None else ""
+
+
+def circumstances(spec: AttentionSpec) -> str:
+    """Mask, dropout and sizes in one line."""
+    parts = [tr(_MASK_WORDS[spec.mask])]
+    if spec.drops:
+        words = QCoreApplication.translate("Figure", "dropout {0} on {1}, seed {2} ({3})")
+        parts.append(words.format(f"{spec.dropout:g}", spec.dropout_site, spec.dropout_seed, spec.dropout_generator))
+    elif spec.dropout > 0:
+        parts.append(QCoreApplication.translate("Figure", "inference: dropout off"))
+    heads = QCoreApplication.translate("Figure", "1 head") if spec.num_heads == 1 else ""
+    parts.append(heads or QCoreApplication.translate("Figure", "{0} heads").format(spec.num_heads))
+    if spec.d_head is not None:
+        parts.append(f"d_head {spec.d_head}")
+    parts.append(spec.dtype)
+    return " · ".join(parts)
+
+
+def axes_caption(stage: str, level: int) -> str:
+    """What rows and columns are, and what a pixel is where it covers several cells."""
+    if stage in QUERY_KEY_STAGES:
+        caption = QCoreApplication.translate("Figure", "row = who asks, column = who is looked at")
+    else:
+        caption = QCoreApplication.translate("Figure", "row = token, column = dimension")
+    if level > 1:
+        caption += " · " + QCoreApplication.translate("Figure", "brightest of {0} × {0} cells").format(level)
+    return caption
+
+
+def scale_caption(stage: str, scale: Scale, view: View) -> str:
+    """What the colour bar measures, and how."""
+    if scale.quantity == colour.UNIFORM:
+        caption = QCoreApplication.translate("Figure", "weight × visible keys, 1 = uniform")
+    elif scale.quantity == colour.ROW_SHARE:
+        caption = QCoreApplication.translate("Figure", "share of the row's largest")
+    elif stage in WEIGHT_STAGES:
+        caption = QCoreApplication.translate("Figure", "weight")
+    elif stage in QUERY_KEY_STAGES:
+        caption = QCoreApplication.translate("Figure", "score")
+    else:
+        caption = QCoreApplication.translate("Figure", "value")
+    if scale.curve == "log":
+        caption += " · " + QCoreApplication.translate("Figure", "log scale")
+    if view.norm == "per-head":
+        caption += " · " + QCoreApplication.translate("Figure", "each head its own")
+    elif view.norm == "percentile":
+        caption += " · " + QCoreApplication.translate("Figure", "1 % to 99 %")
+    return caption
+
+
+# ----------------------------------------------------------------------------------------------------------- legend
+
+
+@dataclass(frozen=True, slots=True)
+class LegendEntry:
+    """One look and its count in words; ``kind`` None is the red frame of visible future cells."""
+
+    kind: CellClass | None
+    text: str
+
+
+def legend_entries(picture: Picture) -> tuple[LegendEntry, ...]:
+    """The looks that this stage can have, with how many cells of all its heads have them."""
+    outline, frames = picture.outline, picture.heads
+    if outline is None or not frames:
+        return ()
+    counts = [frame.counts for frame in frames]
+
+    def entry(kind: CellClass | None, word: str, numbers: list[int]) -> LegendEntry:
+        same = len(numbers) > 1 and numbers[0] > 0 and len(set(numbers)) == 1
+        each = QCoreApplication.translate("Figure", "{0} {1} a head")
+        return LegendEntry(kind, each.format(word, f"{numbers[0]:,}") if same else f"{word} {sum(numbers):,}")
+
+    entries = []
+    peeking = outline.has_future and not outline.future_hidden
+    masked = [count.masked for count in counts]
+    if outline.stage in QUERY_KEY_STAGES and (any(masked) or not peeking):
+        entries.append(entry(CellClass.MASKED, QCoreApplication.translate("Figure", "masked"), masked))
+    if peeking:
+        words = QCoreApplication.translate("Figure", "peeking")
+        entries.append(entry(None, words, [count.future for count in counts]))
+    if outline.stage in WEIGHT_STAGES:
+        zero = [count.zero for count in counts]
+        entries.append(entry(CellClass.ZERO, QCoreApplication.translate("Figure", "zero"), zero))
+    dropped = [count.dropped for count in counts]
+    if any(dropped) or outline.stage.startswith("dropped_"):
+        entries.append(entry(CellClass.DROPPED, QCoreApplication.translate("Figure", "dropped"), dropped))
+    padded = [count.padded for count in counts]
+    if any(padded):
+        entries.append(entry(CellClass.PADDED, QCoreApplication.translate("Figure", "padded"), padded))
+    nan = [count.nan for count in counts]
+    entries.append(entry(CellClass.NAN, QCoreApplication.translate("Figure", "NaN"), nan))
+    return tuple(entries)

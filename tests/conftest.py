@@ -1,0 +1,47 @@
+"""What every test has: no screen, settings of its own, and nothing left over when it ends."""
+
+import os
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from PySide6.QtCore import QSettings
+from PySide6.QtWidgets import QApplication
+
+# A deadline would make a test of the mathematics a test of the machine.
+settings.register_profile("attnviz", deadline=None)
+settings.load_profile("attnviz")
+
+
+@pytest.fixture(autouse=True)
+def fresh_settings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder where QSettings of this test, and of programs it starts, are kept."""
+    folder = tmp_path_factory.mktemp("settings")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder))
+    for layout in (QSettings.Format.NativeFormat, QSettings.Format.IniFormat):
+        QSettings.setPath(layout, QSettings.Scope.UserScope, str(folder))
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_over() -> Iterator[None]:
+    """Fail a test that leaves a thread of ours or an open window behind."""
+    yield
+    assert left_threads() == []
+    assert left_windows() == []
+
+
+def left_threads() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("attnviz")]
+
+
+def left_windows() -> list[str]:
+    application = QApplication.instance()
+    if not isinstance(application, QApplication):
+        return []
+    return [repr(widget) for widget in application.topLevelWidgets() if widget.isVisible()]
