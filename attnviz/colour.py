@@ -31,7 +31,7 @@ GROUNDS: Final[Mapping[CellClass, int]] = MappingProxyType(
     {
         CellClass.NAN: 0xFFFF2FD0,
         CellClass.ZERO: 0xFF86D3DE,
-        CellClass.DROPPED: 0xFFC79BF0,
+        CellClass.DROPPED: 0xFFCDB0F2,
         CellClass.PADDED: 0xFFC5C9D6,
         CellClass.MASKED: 0xFFEDEDF1,
     }

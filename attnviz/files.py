@@ -16,8 +16,13 @@ import numpy as np
 from attnviz.frames import Arrays
 
 
-class FileProblem(OSError):  # noqa: N818 (a problem, as in spec and session, not a crash)
-    """A file that cannot be written: a sentence that names it, says what is wrong and what would do."""
+class FileProblem(RuntimeError):  # noqa: N818 (a problem, as in spec and session, not a crash)
+    """A file that could not be written: ``sentence`` says which, why, and what would do."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        name = str(path)
+        self.sentence = f"cannot write {name if name.isprintable() else ascii(name)}: {why}"
+        super().__init__(self.sentence)
 
 
 def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
@@ -26,13 +31,16 @@ def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
     On any failure the new file is removed and an older ``path`` is left as it was. A link is followed. Raises
     `FileProblem`; what ``write`` itself raises, other than OSError, goes through.
     """
+    path = Path(path)
     try:
-        target = Path(path).resolve()
+        target = path.resolve()
         mode = _replaceable(target)
+    except FileProblem:
+        raise
     except (ValueError, RuntimeError):  # a NUL or half a character in the name; links that run in a circle
-        raise FileProblem(f"{str(path)!r} cannot be a file's name: choose another name") from None
+        raise FileProblem(path, "that cannot be a file's name; choose another") from None
     except OSError as error:
-        raise explained(path, error) from error
+        raise FileProblem(path, _why(path, error)) from error
     # short, so that a name of the greatest length still has room for it
     beside = target.with_name(f".{secrets.token_hex(4)}.part")
     try:
@@ -49,7 +57,7 @@ def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
                 beside.unlink()
             raise
     except OSError as error:
-        raise explained(path, error) from error
+        raise FileProblem(path, _why(path, error)) from error
 
 
 def write_npz(path: Path, arrays: Arrays, spec_json: str) -> None:
@@ -61,25 +69,23 @@ def write_npz(path: Path, arrays: Arrays, spec_json: str) -> None:
     write_whole(path, lambda file: np.savez(file, **named))  # type: ignore[arg-type]
 
 
-def explained(path: Path, error: OSError) -> FileProblem:
-    """``error`` about ``path`` as a sentence that also says what to do."""
-    path, folder = Path(path), Path(path).parent
-    folder = folder if str(folder) else Path()
-    sentences = {
-        errno.ENOENT: f"the folder {folder} does not exist: make it, or choose another one",
-        errno.ENOTDIR: f"{folder} is not a folder: choose another one",
-        errno.EISDIR: f"{path} is a folder: give a file's name in it",
-        errno.EACCES: f"{path} may not be written here: choose a folder of your own",
-        errno.EPERM: f"{path} may not be written here: choose a folder of your own",
-        errno.EROFS: f"{folder} is on a read-only disk: choose another folder",
-        errno.ENOSPC: f"the disk of {folder} is full: make room, or choose another disk",
-        errno.EDQUOT: f"your share of the disk of {folder} is used up: make room, or choose another disk",
-        errno.EFBIG: f"{path} would be larger than files may be here: choose a smaller picture or another disk",
-        errno.ENAMETOOLONG: f"{path.name[:20]}… is too long for a file's name: choose a shorter one",
-        errno.ELOOP: f"{path} is a link that runs in a circle: choose another name",
+def _why(path: Path, error: OSError) -> str:
+    """What is wrong and what would do."""
+    folder = path.parent
+    known = {
+        errno.ENOENT: f"the folder {folder} does not exist; make it, or choose another",
+        errno.ENOTDIR: f"{folder} is not a folder; choose another",
+        errno.EISDIR: "that is a folder; give a file's name in it",
+        errno.EACCES: f"you may not write in {folder}; choose a folder of your own",
+        errno.EPERM: f"you may not write in {folder}; choose a folder of your own",
+        errno.EROFS: f"{folder} is on a read-only disk; choose another folder",
+        errno.ENOSPC: "the disk is full; make room, or choose another disk",
+        errno.EDQUOT: "your share of the disk is used up; make room, or choose another disk",
+        errno.EFBIG: "it would be larger than files may be here; choose a smaller size or another disk",
+        errno.ENAMETOOLONG: "the name is too long; choose a shorter one",
+        errno.ELOOP: "it is a link that runs in a circle; choose another name",
     }
-    known = sentences.get(error.errno or 0)
-    return FileProblem(known or f"{path} cannot be written ({error.strerror or error}): choose another place")
+    return known.get(error.errno or 0) or f"{error.strerror or error}; choose another place"
 
 
 def _replaceable(target: Path) -> int | None:
@@ -91,7 +97,7 @@ def _replaceable(target: Path) -> int | None:
     if stat.S_ISDIR(found.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     if not stat.S_ISREG(found.st_mode):
-        raise FileProblem(f"{target} is a device or a pipe, not a file: give a file's name")
+        raise FileProblem(target, "that is a device or a pipe; give a file's name")
     if not os.access(target, os.W_OK):
-        raise FileProblem(f"{target} is write-protected: choose another name, or allow writing to it")
+        raise FileProblem(target, "it is write-protected; choose another name, or allow writing to it")
     return stat.S_IMODE(found.st_mode)

@@ -46,7 +46,7 @@ def write_image(
     pixels = viewport or Viewport(pixels=(panel, panel))
     picture = collect(engine or Engine(), spec, view, pixels)
     style = paint.DARK if dark else paint.LIGHT
-    export.export_png(path, picture, size, to_json(spec, view), style, numbers=show_numbers, decimals=decimals)
+    export.export_png(path, picture, size, to_json(spec, view), style, show_numbers=show_numbers, decimals=decimals)
     return picture
 
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 
-from attnviz.files import FileProblem, explained, write_npz, write_whole
+from attnviz.files import FileProblem, write_npz, write_whole
 from attnviz.frames import Arrays
 
 
@@ -50,7 +50,10 @@ def test_a_failure_leaves_the_old_file_and_nothing_beside_it(tmp_path, raised):
     with pytest.raises((FileProblem, ValueError, KeyboardInterrupt)) as caught:
         write_whole(tmp_path / "a.png", fail)
     if isinstance(raised, OSError):
-        assert str(caught.value) == f"the disk of {tmp_path} is full: make room, or choose another disk"
+        assert (
+            str(caught.value)
+            == f"cannot write {tmp_path / 'a.png'}: the disk is full; make room, or choose another disk"
+        )
     assert (tmp_path / "a.png").read_bytes() == b"old"
     assert [found.name for found in tmp_path.iterdir()] == ["a.png"]
 
@@ -58,14 +61,14 @@ def test_a_failure_leaves_the_old_file_and_nothing_beside_it(tmp_path, raised):
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("missing/a.png", "does not exist: make it"),
+        ("missing/a.png", "does not exist; make it"),
         ("file/a.png", "is not a folder"),
-        ("folder", "is a folder: give a file's name"),
-        ("n" * 300, "too long for a file's name"),
+        ("folder", "that is a folder; give a file's name"),
+        ("n" * 300, "name is too long"),
         ("nul\0.png", "cannot be a file's name"),
         ("half\udc80\ud800.png", "cannot be a file's name"),
         ("pipe", "is a device or a pipe"),
-        ("loop", "circle|cannot be a file's name"),
+        ("loop", "circle|that cannot be a file's name"),
     ],
 )
 def test_what_cannot_be_written_is_said_with_what_would_do(tmp_path, name, words):
@@ -86,7 +89,7 @@ def test_the_longest_name_can_be_written(tmp_path):
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_a_folder_without_permission_is_said(tmp_path):
     (tmp_path / "closed").mkdir(mode=0o500)
-    with pytest.raises(FileProblem, match="may not be written here"):
+    with pytest.raises(FileProblem, match="you may not write in"):
         put(tmp_path / "closed" / "a.png")
 
 
@@ -98,9 +101,13 @@ def test_a_protected_file_is_not_replaced(tmp_path):
         put(tmp_path / "a.png")
 
 
-def test_missing_permission_in_words():
-    problem = explained(Path("/srv/pictures/a.png"), PermissionError(13, "Permission denied"))
-    assert str(problem) == "/srv/pictures/a.png may not be written here: choose a folder of your own"
+def test_missing_permission_in_words(tmp_path):
+    def refuse(file):
+        raise PermissionError(13, "Permission denied")
+
+    with pytest.raises(FileProblem) as caught:
+        write_whole(tmp_path / "a.png", refuse)
+    assert caught.value.sentence.endswith(f"you may not write in {tmp_path}; choose a folder of your own")
 
 
 def test_a_file_size_limit_leaves_the_old_arrays(tmp_path):

@@ -9,6 +9,8 @@ import pytest
 from PySide6.QtGui import QFont, QFontDatabase, QFontMetricsF, QImage, QRawFont
 from PySide6.QtSvg import QSvgRenderer
 
+from attnviz.screens import APT_LINE, DNF_LINE
+
 ROOT = resources.files("attnviz.resources")
 SEQUENTIAL = ["viridis", "cividis", "magma", "inferno", "greys"]
 
@@ -154,3 +156,11 @@ def test_constraints_pin_what_the_program_needs():
 def test_package_data_is_beside_the_code():
     with resources.as_file(ROOT.joinpath("fonts/OFL.txt")) as path:
         assert "SIL OPEN FONT LICENSE" in Path(path).read_text("utf-8")
+
+
+def test_readme_names_the_libraries_that_the_program_names():
+    readme = Path(__file__).parent.parent.joinpath("README.md").read_text("utf-8")
+    for line in (APT_LINE, DNF_LINE):
+        tool, _, *packages = line.split()
+        told = next(told for told in readme.splitlines() if told.startswith(f"{tool} install"))
+        assert set(packages) - set(told.split()) == set()

@@ -217,7 +217,7 @@ def _paint_marks(painter: QPainter, grid: _Grid, shown: npt.NDArray[np.uint8], s
 def _paint_mark(painter: QPainter, cell: QRectF, kind: CellClass, style: Style) -> None:
     side = min(cell.width(), cell.height())
     middle = cell.center()
-    pen = QPen(style.on_ground, min(max(side / 32, 1.0), 3.0))
+    pen = QPen(style.on_ground, min(max(side / 45, 1.0), 2.6))
     painter.setBrush(Qt.BrushStyle.NoBrush)
     if kind == CellClass.MASKED and side >= CROSSED_FROM:
         patch = min(side * 0.28, 44.0)
@@ -235,15 +235,15 @@ def _paint_mark(painter: QPainter, cell: QRectF, kind: CellClass, style: Style) 
             _paint_word(painter, cell, "0", style)
     elif kind == CellClass.DROPPED:
         painter.setPen(pen)
-        radius = min(side * 0.16, 16.0)
+        radius = min(side * 0.13, 15.0)
         painter.drawEllipse(middle, radius, radius)
         slash = QPointF(radius * 1.15, -radius * 1.15)
         painter.drawLine(middle - slash, middle + slash)
     elif kind == CellClass.PADDED:
         pen.setColor(style.ink)
         painter.setPen(pen)
-        arm = QPointF(side * 0.16, 0)
-        painter.drawLine(middle - arm, middle + arm)
+        dash = QPointF(side * 0.16, 0)
+        painter.drawLine(middle - dash, middle + dash)
     elif kind == CellClass.NAN:
         if side >= 24:
             _paint_word(painter, cell, "NaN", style)

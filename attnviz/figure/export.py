@@ -18,23 +18,27 @@ from attnviz.figure.paint import LIGHT, Style, paint_figure
 from attnviz.files import FileProblem, write_whole
 from attnviz.frames import CellClass, Frame
 from attnviz.session import Cell, Picture
+from attnviz.spec import SpecError
 
 METADATA_KEY: Final = "attnviz"
-MAX_SIDE: Final = 32_767
+MIN_SIDE: Final = 16
+MAX_SIDE: Final = 32_767  # QPainter's coordinates on an image
 MAX_PIXELS: Final = 400_000_000
 
 
 def check_size(size: tuple[int, int]) -> None:
-    """Raise `FileProblem` where no picture of ``size`` (width, height) can be made."""
+    """Raise `SpecError` where no picture of ``size`` (width, height) can be made."""
     width, height = size
     said = f"size is {width}x{height}"
-    if min(size) < 1:
-        raise FileProblem(f"{said}: give a width and a height of at least 1 pixel, such as 1920x1080")
+    if min(size) < MIN_SIDE:
+        raise SpecError("size", f"{said}: give a width and a height of at least {MIN_SIDE} pixels, such as 1920x1080")
     if max(size) > MAX_SIDE:
-        raise FileProblem(f"{said}: a side has at most {MAX_SIDE:,} pixels, so give less, such as 3840x2160")
+        raise SpecError("size", f"{said}: a side has at most {MAX_SIDE:,} pixels, so give less, such as 3840x2160")
     if width * height > MAX_PIXELS:
         millions = f"{width * height / 1e6:,.0f} million pixels"
-        raise FileProblem(f"{said}, {millions}: give at most {MAX_PIXELS // 1_000_000} million, such as 3840x2160")
+        raise SpecError(
+            "size", f"{said}, {millions}: give at most {MAX_PIXELS // 1_000_000} million, such as 3840x2160"
+        )
 
 
 def render_picture(
@@ -44,13 +48,13 @@ def render_picture(
     """``picture`` drawn at ``size`` (width, height) pixels; type grows with the sheet and with ``scale``.
 
     ``head`` alone, else the head of the picture's view, else all. Needs a QGuiApplication; any thread. Raises
-    `FileProblem` for a size that cannot be.
+    `SpecError` for a size that cannot be.
     """
     check_size(size)
     load_fonts()
     image = QImage(*size, QImage.Format.Format_RGB32)
     if image.isNull():
-        raise FileProblem(f"size is {size[0]}x{size[1]}: there is not enough memory for it, so give less")
+        raise SpecError("size", f"size is {size[0]}x{size[1]}, for which there is not enough memory: give less")
     image.fill(style.card)
     if picture.outline is None:
         return image
@@ -95,23 +99,17 @@ def export_png(
 ) -> None:  # fmt: skip
     """Write ``picture`` as a PNG of ``size`` with ``spec_json`` as its text "attnviz". Any thread.
 
-    A failure leaves an older file. Raises `FileProblem`.
+    A failure leaves an older file. Raises `FileProblem`, or `SpecError` for the size.
     """
     image = render_picture(
         picture, size, style, head=head, show_numbers=show_numbers, decimals=decimals, selected=selected
     )
     image.setText(METADATA_KEY, spec_json)
-    png = encoded_png(image)
-    write_whole(path, lambda file: file.write(png))
-
-
-def encoded_png(image: QImage) -> bytes:
-    """``image`` with its texts as the bytes of a PNG file."""
     content = QByteArray()
     buffer = QBuffer(content)
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
     writer = QImageWriter(buffer, QByteArray(b"png"))
     if not writer.write(image):
-        raise FileProblem(f"the picture could not be encoded ({writer.errorString()}): give a smaller size")
-    buffer.close()
-    return content.data()
+        raise FileProblem(path, f"it could not be encoded ({writer.errorString()}); give a smaller size")
+    png = bytes(content.data())
+    write_whole(path, lambda file: file.write(png))

@@ -1,115 +1,160 @@
-"""The shipped font, and text that stays legible where a character is in no font at all."""
+"""The program's own font, and text in which no character is ever an anonymous box.
+
+A character that neither our font nor the system's can draw is shown as a thin box with its code point.
+"""
 
 from __future__ import annotations
 
+import unicodedata
 from functools import lru_cache
 from importlib import resources
 
-from PySide6.QtCore import QByteArray, QRectF, Qt
-from PySide6.QtGui import QFont, QFontDatabase, QFontMetricsF, QGuiApplication, QPainter
+from PySide6.QtCore import QByteArray, QPointF, QRectF, Qt
+from PySide6.QtGui import QFont, QFontDatabase, QFontMetricsF, QGuiApplication, QPainter, QPen
 
 FAMILY = "attnviz Sans"
+_LOADED = "attnviz font family"
 
 
 def load_fonts() -> str:
-    """Register the shipped font with Qt, once; returns its family. A QGuiApplication must stand."""
-    if FAMILY not in QFontDatabase.families():
-        folder = resources.files("attnviz.resources").joinpath("fonts")
-        for entry in folder.iterdir():
-            if entry.name.endswith((".otf", ".ttf")):
-                QFontDatabase.addApplicationFontFromData(QByteArray(entry.read_bytes()))
+    """Register the shipped font once per application and return its family's name. Needs a QGuiApplication."""
     application = QGuiApplication.instance()
-    if isinstance(application, QGuiApplication):
-        font = QFont(FAMILY)
-        font.setPointSizeF(10.5)
-        application.setFont(font)
+    if application is None:
+        raise RuntimeError("fonts belong to a QGuiApplication: make one first")
+    family = application.property(_LOADED)
+    if isinstance(family, str):
+        return family
+    folder = resources.files("attnviz.resources").joinpath("fonts")
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if entry.name.endswith((".otf", ".ttf")):
+            QFontDatabase.addApplicationFontFromData(QByteArray(entry.read_bytes()))
+    application.setProperty(_LOADED, FAMILY)
     return FAMILY
 
 
-@lru_cache(maxsize=256)
-def font(pixels: int, *, bold: bool = False) -> QFont:
-    """The shipped font at ``pixels``; characters it lacks come from the system's."""
-    made = QFont(FAMILY)
-    made.setPixelSize(max(pixels, 1))
-    made.setBold(bold)
-    return made
+def sized(pixels: float) -> QFont:
+    """Our font at a height of ``pixels``, the same glyph widths on every system."""
+    font = QFont(FAMILY)
+    font.setPixelSize(max(1, round(pixels)))
+    font.setHintingPreference(QFont.HintingPreference.PreferNoHinting)
+    return font
 
 
-@lru_cache(maxsize=4096)
-def _pieces(text: str, pixels: int) -> tuple[tuple[str, bool], ...]:
-    """``text`` cut into runs: (characters, True) if a font can draw them, (code points, False) for a box."""
-    metrics = QFontMetricsF(font(pixels))
-    runs: list[tuple[str, bool]] = []
-    for character in text:
-        if ord(character) in (0x200D, 0xFE0E, 0xFE0F) or character.isspace():
-            drawable, shown = True, " " if character.isspace() else ""
-        else:
-            drawable = metrics.inFontUcs4(ord(character))
-            shown = character if drawable else f"{ord(character):X}"
-        if drawable and runs and runs[-1][1]:
-            runs[-1] = (runs[-1][0] + shown, True)
-        elif shown:
-            runs.append((shown, drawable))
-    return tuple(runs)
+def undrawable(font: QFont, text: str) -> tuple[str, ...]:
+    """Characters of ``text`` that neither ``font`` nor the fonts behind it can draw, each once, in order."""
+    family = font.family()
+    return tuple(dict.fromkeys(char for char in text if not _drawable(family, char)))
 
 
-def legible(text: str) -> bool:
-    """Whether some font can draw every character of ``text``."""
-    return all(drawable for _, drawable in _pieces(text, 12))
+def text_width(font: QFont, text: str) -> float:
+    """Width in pixels of ``text`` as `draw_text` draws it, boxes included."""
+    return sum(_piece_width(font, piece, boxed=boxed) for piece, boxed in _pieces(font, text))
 
 
-def text_width(text: str, pixels: int) -> float:
-    """Width of `draw_text`'s text in pixels."""
-    metrics, small = QFontMetricsF(font(pixels)), QFontMetricsF(font(_box_pixels(pixels)))
-    return sum(
-        metrics.horizontalAdvance(run) if drawable else small.horizontalAdvance(run) + 6
-        for run, drawable in _pieces(text, pixels)
-    )
-
-
-def elided(text: str, pixels: int, width: float) -> str:
-    """``text``, shortened with … so that it is at most ``width`` pixels wide."""
-    if text_width(text, pixels) <= width:
+def elided(font: QFont, text: str, width: float) -> str:
+    """``text``, or as much of its beginning as fits into ``width`` pixels with … behind it."""
+    if text_width(font, text) <= width:
         return text
-    low, high = 0, len(text)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if text_width(text[:middle] + "…", pixels) <= width:
-            low = middle
+    fits, too_long = 0, len(text)
+    while too_long - fits > 1:
+        middle = (fits + too_long) // 2
+        if text_width(font, text[:middle] + "…") <= width:
+            fits = middle
         else:
-            high = middle - 1
-    return text[:low] + "…" if low else "…"
+            too_long = middle
+    while fits and unicodedata.combining(text[fits]):
+        fits -= 1  # an accent stays with its letter
+    return text[:fits] + "…"
 
 
-def draw_text(painter: QPainter, rect: QRectF, flags: Qt.AlignmentFlag, text: str, pixels: int) -> None:
-    """Draw one line in ``rect`` with the painter's pen; a character in no font is a box with its code point."""
-    text = elided(text, pixels, rect.width() + 0.5)
-    runs = _pieces(text, pixels)
-    if all(drawable for _, drawable in runs):
-        painter.setFont(font(pixels))
-        painter.drawText(
-            rect, flags | Qt.TextFlag.TextSingleLine | Qt.TextFlag.TextDontClip, "".join(r for r, _ in runs)
-        )
-        return
-    width, height = text_width(text, pixels), pixels * 1.25
-    left = rect.left()
+def draw_text(painter: QPainter, rect: QRectF, flags: Qt.AlignmentFlag, text: str) -> None:
+    """Draw one line of ``text`` in ``rect`` with the painter's font and pen, cut with … where it is too long.
+
+    Horizontal flags are Qt's; vertically the capitals are centred unless AlignTop or AlignBottom is given.
+    """
+    font = painter.font()
+    text = elided(font, text, rect.width() + 0.5)
+    metrics = QFontMetricsF(font)
+    pieces = _pieces(font, text)
+    width = sum(_piece_width(font, piece, boxed=boxed) for piece, boxed in pieces)
+    x = rect.left()
     if flags & Qt.AlignmentFlag.AlignRight:
-        left = rect.right() - width
+        x = rect.right() - width
     elif flags & Qt.AlignmentFlag.AlignHCenter:
-        left = rect.center().x() - width / 2
-    line = QRectF(left, rect.center().y() - height / 2, width, height)
-    small = _box_pixels(pixels)
-    for run, drawable in runs:
-        size = pixels if drawable else small
-        advance = QFontMetricsF(font(size)).horizontalAdvance(run) + (0 if drawable else 6)
-        place = QRectF(line.left(), line.top(), advance, line.height())
-        painter.setFont(font(size))
-        if not drawable:
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawRect(place.adjusted(1, 1, -1, -1))
-        painter.drawText(place, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextDontClip, run)
-        line.setLeft(line.left() + advance)
+        x = rect.center().x() - width / 2
+    if flags & Qt.AlignmentFlag.AlignTop:
+        baseline = rect.top() + metrics.ascent()
+    elif flags & Qt.AlignmentFlag.AlignBottom:
+        baseline = rect.bottom() - metrics.descent()
+    else:
+        baseline = rect.center().y() + metrics.capHeight() / 2
+    for piece, boxed in pieces:
+        if boxed:
+            _draw_box(painter, x, baseline, piece)
+        else:
+            painter.drawText(QPointF(x, baseline), piece)
+        x += _piece_width(font, piece, boxed=boxed)
 
 
-def _box_pixels(pixels: int) -> int:
-    return max(pixels * 6 // 10, 7)
+@lru_cache(maxsize=8192)
+def _drawable(family: str, char: str) -> bool:
+    category = unicodedata.category(char)
+    if category in ("Cc", "Cs"):  # a control character would be invisible
+        return False
+    if category in ("Cf", "Mn", "Zs"):  # joiners, selectors and accents have no shape of their own
+        return True
+    return QFontMetricsF(QFont(family)).inFontUcs4(ord(char))
+
+
+@lru_cache(maxsize=8192)
+def _cut(family: str, text: str) -> tuple[tuple[str, bool], ...]:
+    """``text`` in runs: (characters to draw, False) or (one character for a box, True)."""
+    pieces: list[tuple[str, bool]] = []
+    run = ""
+    for char in text:
+        if _drawable(family, char):
+            run += char
+            continue
+        pieces += [(run, False)] if run else []
+        pieces.append((char, True))
+        run = ""
+    return (*pieces, (run, False)) if run else tuple(pieces)
+
+
+def _pieces(font: QFont, text: str) -> tuple[tuple[str, bool], ...]:
+    return _cut(font.family(), text)
+
+
+def _box_font(font: QFont) -> QFont:
+    small = QFont(font)
+    small.setPixelSize(round(max(_pixels(font) * 0.5, 7)))
+    return small
+
+
+def _pixels(font: QFont) -> float:
+    """The font's height in pixels, also where it was given in points."""
+    return font.pixelSize() if font.pixelSize() > 0 else QFontMetricsF(font).height() / 1.45
+
+
+def _piece_width(font: QFont, piece: str, *, boxed: bool) -> float:
+    if not boxed:
+        return QFontMetricsF(font).horizontalAdvance(piece)
+    return QFontMetricsF(_box_font(font)).horizontalAdvance(f"{ord(piece):04X}") + _pixels(font) * 0.4
+
+
+def _draw_box(painter: QPainter, x: float, baseline: float, char: str) -> None:
+    """Draw a thin box with the code point in place of ``char``."""
+    font, em = painter.font(), _pixels(painter.font())
+    height = QFontMetricsF(font).capHeight()
+    width = _piece_width(font, char, boxed=True)
+    frame = QRectF(x + em * 0.08, baseline - height - em * 0.08, width - em * 0.16, height + em * 0.16)
+    painter.save()
+    painter.setPen(QPen(painter.pen().color(), max(1.0, em / 20)))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    painter.drawRect(frame)
+    painter.setFont(_box_font(font))
+    small = QFontMetricsF(painter.font())
+    code = f"{ord(char):04X}"
+    left = frame.center().x() - small.horizontalAdvance(code) / 2
+    painter.drawText(QPointF(left, frame.center().y() + small.capHeight() / 2), code)
+    painter.restore()

@@ -27,7 +27,7 @@ SUMS_FROM: Final = 12.0
 LEAST_LABEL_STEP: Final = 14.0
 _LABEL_EMS = 9.0
 _SLANTED_EMS = 8.0
-_CELL_CAP = 150.0
+_CELL_CAP = 200.0
 _STRETCH = 3.0
 _SIN, _COS = math.sin(math.radians(ROTATION)), math.cos(math.radians(ROTATION))
 
@@ -177,10 +177,10 @@ def text_ems(text: str) -> float:
 def _char_ems(char: str) -> float:
     if unicodedata.category(char) in ("Mn", "Cf"):
         return 0.0
-    if unicodedata.east_asian_width(char) in "WF":
+    if unicodedata.east_asian_width(char) in "WF" and ord(char) < 0x10000:
         return 1.0
     if char in "MWmw@%∞—…" or ord(char) >= 0x2190:
-        return 1.0
+        return 1.0 if ord(char) < 0x10000 else 1.9  # perhaps a box with its code point
     return 0.7 if char.isupper() else 0.6
 
 
@@ -347,7 +347,7 @@ def figure_layout(
     caption_boxes = tuple(Box(margin, bottom + line * n, inner_w, line) for n in range(captions))
     legend = Box(margin, bottom + line * captions, inner_w, line * legend_lines)
     area = Box(margin, y, inner_w, max(bottom - y - 8 * unit, 1))
-    bar_w = 92 * unit
+    bar_w = 104 * unit
     if large_first and n_panels > 1:
         large_w = area.width * 0.7
         main = Box(area.x, area.y, large_w - bar_w, area.height)

@@ -42,9 +42,9 @@ _MASK_WORDS: Final = {
 }
 
 
-def tr(text: str) -> str:
+def tr(text: object) -> str:
     """``text`` in the window's language; each text stands in a QT_TRANSLATE_NOOP or a call of translate."""
-    return QCoreApplication.translate("Figure", text)
+    return QCoreApplication.translate("Figure", str(text))
 
 
 # ---------------------------------------------------------------------------------------------------------- numbers
@@ -98,7 +98,7 @@ def stage_title(stage: str) -> str:
 
 
 def panel_title(frame: Frame | None, panel: str) -> str:
-    """ "head 0", or the stage's name where all heads share one panel."""
+    """A head by its number, or the stage's name where all heads share one panel."""
     if panel.startswith("head:"):
         return QCoreApplication.translate("Figure", "head {0}").format(panel.removeprefix("head:"))
     return stage_title(frame.stage) if frame is not None else ""

@@ -144,6 +144,7 @@ def _paint_sums(painter: QPainter, place: layout.PanelLayout, window: Window, fr
     if cell < layout.SUMS_FROM:
         return
     font = sized(min(place.label_px, 15 * place.unit))
+    odd = style.leak if frame.stage == "weights" else style.accent  # elsewhere a sum need not be 1: red is for leaks
     painter.setFont(font)
     painter.setPen(style.muted)
     draw_text(painter, QRectF(*header), _LEFT, "Σ")
@@ -151,7 +152,7 @@ def _paint_sums(painter: QPainter, place: layout.PanelLayout, window: Window, fr
         if row < frame.rows[0]:
             continue
         text, is_one = marks.row_sum(float(sums[row - frame.rows[0]]))
-        painter.setPen(style.ink if is_one else style.leak)
+        painter.setPen(style.ink if is_one else odd)
         middle = strip.y + (row + 0.5 - top) * cell
         draw_text(painter, QRectF(strip.x, middle - cell / 2, strip.width, cell), _LEFT, text)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pyqtgraph as pg
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtGui import QPainter, QPainterPath, QPaintEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from attnviz.figure import layout, paint
@@ -46,7 +46,7 @@ class _MapItem(pg.GraphicsObject):  # type: ignore[misc]
     def show_frame(self, frame: Frame | None, look: _Look) -> None:
         bounds = QRectF(0, 0, look.outline.n_keys, look.outline.n_queries)
         if frame is not None and look.outline.stage == frame.stage:
-            bounds = QRectF(0, 0, *reversed(map_shape(look.outline)))
+            bounds = QRectF(0, 0, *reversed(layout.map_shape(look.outline)))
         if bounds != self._bounds:
             self.prepareGeometryChange()
             self._bounds = bounds
@@ -68,14 +68,9 @@ class _MapItem(pg.GraphicsObject):  # type: ignore[misc]
             painter, target, (seen.top(), seen.bottom(), seen.left(), seen.right()), self._frame, look.style,
             numbers=look.numbers, decimals=look.decimals,
             future=look.outline.has_future and not look.outline.future_hidden,
+            shift=look.outline.n_keys - look.outline.n_queries,
         )  # fmt: skip
         painter.restore()
-
-
-def map_shape(outline: Outline) -> tuple[int, int]:
-    """Rows and columns of the shown stage's maps."""
-    shape = next((stage.shape for stage in outline.stages if stage.name == outline.stage), None)
-    return (shape[-2], shape[-1]) if shape else (outline.n_queries, outline.n_keys)
 
 
 class _Panel:
@@ -106,6 +101,9 @@ class _Surroundings(pg.GraphicsObject):  # type: ignore[misc]
 
     def boundingRect(self) -> QRectF:
         return self._bounds
+
+    def shape(self) -> QPainterPath:
+        return QPainterPath()  # a hand reaches through to the maps
 
     def paint(self, painter: QPainter, *_: object) -> None:
         self._owner.paint_surroundings(painter)
@@ -149,7 +147,7 @@ class Heatmaps(QWidget):
         self._root = pg.GraphicsWidget()
         self._graphics.setCentralItem(self._root)
         self._around = _Surroundings(self)
-        self._around.setZValue(-1)
+        self._around.setZValue(1)
         self._graphics.scene().addItem(self._around)
         self._graphics.scene().sigMouseMoved.connect(self._on_mouse_moved)
         self._graphics.scene().sigMouseClicked.connect(self._on_mouse_clicked)
@@ -202,12 +200,16 @@ class Heatmaps(QWidget):
                 lines.append("\t".join(repr(float(value)) for value in frame.values[row - frame.rows[0]]))
         return "\n".join(lines)
 
+    def repaint_now(self) -> None:
+        """Paint what has been presented before this returns, for benchmarks and pictures of the window."""
+        self._graphics.viewport().repaint()
+
     @staticmethod
     def _arrangement(picture: Picture) -> object:
         """What the places of the panels depend on."""
         outline = picture.outline
         assert outline is not None  # noqa: S101 (only pictures with an outline are shown)
-        return outline.panels, outline.tokens, map_shape(outline), outline.stage, picture.view.head
+        return outline.panels, outline.tokens, layout.map_shape(outline), outline.stage, picture.view.head
 
     @staticmethod
     def _shown_names(picture: Picture) -> tuple[str, ...]:
@@ -240,7 +242,7 @@ class Heatmaps(QWidget):
         for panel, name, place in zip(self._panels, names, self._plan.panels, strict=True):
             panel.name, panel.place = name, place
             panel.box.setGeometry(QRectF(*place.map_rect))
-            rows, cols = map_shape(picture.outline)
+            rows, cols = layout.map_shape(picture.outline)
             panel.box.setLimits(
                 xMin=0, xMax=cols, yMin=0, yMax=rows, minXRange=min(2, cols), minYRange=min(2, rows),
                 maxXRange=cols, maxYRange=rows,
@@ -251,7 +253,7 @@ class Heatmaps(QWidget):
 
     def _whole(self) -> QRectF:
         assert self._picture is not None and self._picture.outline is not None  # noqa: S101, PT018
-        rows, cols = map_shape(self._picture.outline)
+        rows, cols = layout.map_shape(self._picture.outline)
         return QRectF(0, 0, cols, rows)
 
     def _window(self) -> QRectF:
@@ -355,7 +357,7 @@ class Heatmaps(QWidget):
         if panel is None:
             return None
         point = panel.box.mapSceneToView(position)
-        rows, cols = map_shape(self._picture.outline)  # type: ignore[union-attr, arg-type]
+        rows, cols = layout.map_shape(self._picture.outline)  # type: ignore[union-attr, arg-type]
         row, col = int(point.y()), int(point.x())
         return Cell(row, col) if 0 <= row < rows and 0 <= col < cols else None
 
@@ -428,7 +430,7 @@ class Heatmaps(QWidget):
             if panel.place is not None:
                 paint.paint_surroundings(
                     painter, panel.place, window, panel.frame, picture.outline, look.style,
-                    selected=look.selected, cross=look.cross,
+                    selected=look.selected, cross=look.cross, panel=panel.name,
                 )  # fmt: skip
         first = next((panel.frame for panel in self._panels if panel.frame is not None), None)
         if first is not None:

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from attnviz.figure.paint import DARK, LIGHT
 from attnviz.session import Snapshot
 from attnviz.views.actions import GROUPS, ROWS, build_actions, key_table, translated
 from attnviz.views.banner import Banner
@@ -237,6 +238,10 @@ class MainWindow(QMainWindow):
         act["reroll"].setEnabled(snapshot.spec.drops)
         large = snapshot.view.head is not None
         act["head_grid"].setEnabled(large)
+
+    def use_dark(self, dark: bool) -> None:
+        """Light or dark maps; the widgets follow the application's palette."""
+        self.heatmaps.use_style(DARK if dark else LIGHT)
 
     def restore(self) -> None:
         """Geometry and layout as they were when the window was last closed."""
