@@ -44,6 +44,8 @@ cells a ground of its own in the dark style, and draws marks over all of them wh
 
 _NOT_ORDINARY: Final = tuple(GROUNDS)
 _TABLE_SIZE: Final = 256
+_NOTHING: Final = 1e-300  # a range this short has no room for ticks and colours
+_FLOAT32_EXTENT: Final = 1e-30  # over a shorter range the arithmetic of float32 overflows
 
 
 def _offsets() -> npt.NDArray[np.uint16]:
@@ -74,7 +76,7 @@ def table(name: str) -> Pixels:
 # ----------------------------------------------------------------------------------------------------------- scales
 
 
-def choose_scale(  # noqa: PLR0917 (what a map is, then its range)
+def choose_scale(
     stage: str, norm: Norm, n_keys: int, low: float, high: float, percentiles: tuple[float, float] | None = None
 ) -> Scale:
     """The scale for a map whose finite ordinary cells (after the row factor of ``norm``) reach from low to high.
@@ -103,7 +105,7 @@ def _weight_scale(norm: Norm, n_keys: int, low: float, high: float) -> Scale:
     if norm == "per-row":
         return Scale(0.0, 1.0, quantity=ROW_SHARE)
     quantity = UNIFORM if norm == "uniform" else "value"
-    if logarithmic and high > 0:
+    if logarithmic and high > _NOTHING:
         least = 0.1 if norm == "uniform" else 0.1 / n_keys
         return Scale(min(least, high / 10), high, "log", quantity=quantity)
     start = low if norm == "percentile" else 0.0
@@ -112,15 +114,16 @@ def _weight_scale(norm: Norm, n_keys: int, low: float, high: float) -> Scale:
 
 def _widened(low: float, high: float) -> tuple[float, float]:
     """A range of some extent: a map of one value only would divide by 0."""
-    if high > low:
+    if high - low > _NOTHING:
         return low, high
     return (low, 0.0) if low < 0 else (low, low + 1.0)
 
 
 def positions(values: npt.NDArray[np.floating[Any]], scale: Scale) -> npt.NDArray[np.floating[Any]]:
     """Where ``values`` lie on ``scale``, 0 to 1, same shape; NaN and what is below lie at 0, what is above at 1."""
-    wide = values if values.dtype.itemsize >= 4 else values.astype(np.float32)
     low, high = float(scale.low), float(scale.high)
+    narrow = values.dtype != np.float64 and high - low >= _FLOAT32_EXTENT
+    wide = values.astype(np.float32 if narrow else np.float64, copy=False)
     with np.errstate(all="ignore"):
         placed: npt.NDArray[np.floating[Any]]
         if scale.curve == "log":

@@ -104,6 +104,9 @@ class Worker(QObject):
             self._thread.join(timeout)
         return not self._thread.is_alive()
 
+    def is_running(self) -> bool:
+        return self._thread.is_alive()
+
     # ------------------------------------------------------------------------------------------ on the worker thread
 
     def _run(self) -> None:

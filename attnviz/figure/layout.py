@@ -6,14 +6,18 @@ A ``unit`` scales type and gaps: 1 on screen, larger on a large sheet. Nothing t
 from __future__ import annotations
 
 import math
-import unicodedata
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple
 
+from attnviz.figure.labels import axis_labels, label_step, map_shape, widest_ems
 from attnviz.frames import Outline, level_for
-from attnviz.spec import QUERY_KEY_STAGES, WEIGHT_STAGES
+from attnviz.spec import WEIGHT_STAGES
+
+__all__ = [
+    "Box", "FigureLayout", "PanelLayout", "Subject", "figure_layout", "map_shape", "map_size", "panel_layout", "paper_layout",
+    "screen_layout", "subject_of",
+]  # fmt: skip
 
 LABELLED_UP_TO: Final = 6
 """A grid of more panels has no token labels at each map."""
@@ -25,8 +29,9 @@ SUMS_FROM: Final = 12.0
 """Rows lower than this have no room for their sum."""
 
 LEAST_LABEL_STEP: Final = 14.0
-_LABEL_EMS = 9.0
 _SLANTED_EMS = 8.0
+_SHORT_EMS = 2.8  # labels as short as numbers are thinned out rather than slanted
+_LABELS_WORTH = 0.35  # labels that leave less than this share of the maps' area are left out
 _CELL_CAP = 200.0
 _STRETCH = 3.0
 _SIN, _COS = math.sin(math.radians(ROTATION)), math.cos(math.radians(ROTATION))
@@ -130,87 +135,17 @@ class FigureLayout:
         return (*around, *(box for panel in self.panels for box in panel.boxes))
 
 
-# ----------------------------------------------------------------------------------------------------------- labels
-
-
-class Labels(Sequence[str]):
-    """Names along one side of a map: ``names`` from ``first`` on, or numbers where there are none."""
-
-    def __init__(self, names: Sequence[str], first: int, length: int) -> None:
-        self._names, self._first, self._length = names, first, length
-
-    def __len__(self) -> int:
-        return self._length
-
-    def __getitem__(self, place):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN204 (Sequence's own overloads)
-        if isinstance(place, slice):
-            return [self[n] for n in range(*place.indices(self._length))]
-        if not -self._length <= place < self._length:
-            raise IndexError(place)
-        place %= self._length
-        return self._names[self._first + place] if self._names else str(place)
-
-
-def map_shape(outline: Outline) -> tuple[int, int]:
-    """Rows and columns of the shown stage's maps."""
-    shape = next((stage.shape for stage in outline.stages if stage.name == outline.stage), None)
-    return (shape[-2], shape[-1]) if shape else (outline.n_queries, outline.n_keys)
-
-
-def axis_labels(outline: Outline) -> tuple[Labels, Labels]:
-    """Names of the rows and of the columns of the shown stage's maps."""
-    n_rows, n_cols = map_shape(outline)
-    rows = Labels(outline.tokens, len(outline.tokens) - n_rows, n_rows)
-    if outline.stage in QUERY_KEY_STAGES:
-        return rows, Labels(outline.tokens, 0, n_cols)
-    if outline.stage == "row_sums":
-        return rows, Labels(("Σ",), 0, 1)
-    named = outline.stage in ("values", "context", "dropped_context") and len(outline.dims) == n_cols
-    return rows, Labels(outline.dims if named else (), 0, n_cols)
-
-
-def text_ems(text: str) -> float:
-    """Width of ``text`` in ems, estimated from above without a font: wide characters 1 em, others by kind."""
-    return sum(_char_ems(char) for char in text)
-
-
-def _char_ems(char: str) -> float:
-    if unicodedata.category(char) in ("Mn", "Cf"):
-        return 0.0
-    if unicodedata.east_asian_width(char) in "WF" and ord(char) < 0x10000:
-        return 1.0
-    if char in "MWmw@%∞—…" or ord(char) >= 0x2190:
-        return 1.0 if ord(char) < 0x10000 else 1.9  # perhaps a box with its code point
-    return 0.7 if char.isupper() else 0.6
-
-
-def label_step(cell: float, least: float) -> int:
-    """Cells from one label to the next, 1, 2, 5, 10 …: the smallest step at least ``least`` pixels wide."""
-    step, factors = 1, 0
-    while step * cell < least:
-        factors += 1
-        step = (1, 2, 5)[factors % 3] * 10 ** (factors // 3)
-    return step
-
-
 def subject_of(outline: Outline) -> Subject:
     """What the layout of the shown stage depends on."""
     rows, columns = axis_labels(outline)
     return Subject(
         len(rows),
         len(columns),
-        _widest(rows),
-        _widest(columns),
+        widest_ems(rows),
+        widest_ems(columns),
         sums=outline.stage in WEIGHT_STAGES,
         titled=len(outline.panels) > 1,
     )
-
-
-def _widest(labels: Labels) -> float:
-    """Ems of the widest label; of a long axis a sample and the last, since most are not shown."""
-    every = max(1, len(labels) // 256)
-    shown = [labels[place] for place in range(0, len(labels), every)]
-    return min(max(map(text_ems, [*shown, labels[-1]])), _LABEL_EMS)
 
 
 # ------------------------------------------------------------------------------------------------------------ cells
@@ -232,7 +167,8 @@ def map_size(room: tuple[float, float], shape: tuple[int, int], unit: float = 1.
     if side >= 1:
         return _whole_cells(cell_w, n_cols), _whole_cells(cell_h, n_rows)
     level = max(level_for(n_rows, int(cell_h * n_rows + 1e-6)), level_for(n_cols, int(cell_w * n_cols + 1e-6)))
-    return _whole_cells(cell_w * level, -(-n_cols // level)), _whole_cells(cell_h * level, -(-n_rows // level))
+    across, down = _whole_cells(cell_w * level, -(-n_cols // level)), _whole_cells(cell_h * level, -(-n_rows // level))
+    return min(across, int(width)), min(down, int(height))
 
 
 def _whole_cells(cell: float, count: int) -> int:
@@ -257,7 +193,7 @@ def panel_layout(outer: Box, subject: Subject, *, unit: float = 1.0, labelled: b
                 panel = _arranged(outer, subject, unit, label_px, slanted=slanted, sums=False)
             step = label_step(cell_w, LEAST_LABEL_STEP * unit)
             fits = subject.column_ems * label_px * 1.1 <= cell_w * step
-            if fits or slanted:
+            if fits or slanted or subject.column_ems <= _SHORT_EMS:
                 break
         if label_px <= max(least, 0.2 * min(cell_w, cell_h) + 1e-6):
             break
@@ -357,7 +293,10 @@ def figure_layout(
         group_right, spans = panels[0].outer.right, panels[:1]
     else:
         main = Box(area.x, area.y, max(area.width - bar_w, 1), area.height)
-        panels = _grid(main, subject, n_panels, unit, labelled=n_panels <= LABELLED_UP_TO)
+        panels = _grid(main, subject, n_panels, unit, labelled=False)
+        if n_panels <= LABELLED_UP_TO:
+            labelled = _grid(main, subject, n_panels, unit, labelled=True)
+            panels = labelled if _area(labelled[0]) >= _LABELS_WORTH * _area(panels[0]) else panels
         shift = math.floor(max(main.right - max(_used(panel).right for panel in panels), 0) / 2)
         panels = [_shifted(panel, shift) for panel in panels]
         group_right, spans = max(_used(panel).right for panel in panels), panels
@@ -385,8 +324,7 @@ def _grid(area: Box, subject: Subject, count: int, unit: float, *, labelled: boo
         room = outer(n_across)
         if room.width < 4 or room.height < 4:
             return 0.0, 0, 0
-        size = lay_out(room).map_rect
-        return size.width * size.height, -(-count % n_across), n_across
+        return _area(lay_out(room)), -(-count % n_across), -abs(n_across + count // -n_across)
 
     n_across = max(range(1, count + 1), key=merit)
     room = outer(n_across)
@@ -403,6 +341,10 @@ def _grid(area: Box, subject: Subject, count: int, unit: float, *, labelled: boo
         x, y = area.x + math.floor(col * pitch_x), down + math.floor(row * pitch_y)
         panels.append(_shifted(model, math.floor(x - used.x), math.floor(y - used.y)))
     return panels
+
+
+def _area(panel: PanelLayout) -> float:
+    return panel.map_rect.width * panel.map_rect.height
 
 
 def _used(panel: PanelLayout) -> Box:

@@ -13,6 +13,7 @@ from attnviz import colour
 from attnviz.figure import cells, layout, marks
 from attnviz.figure.cells import DARK, LIGHT, Style, Window, paint_cells
 from attnviz.figure.fonts import draw_text, load_fonts, sized, text_width
+from attnviz.figure.labels import Labels, axis_labels, label_step, map_shape
 from attnviz.frames import Frame, Outline
 from attnviz.session import Cell, Picture
 from attnviz.spec import View
@@ -33,7 +34,7 @@ def paint_panel(
     window: Window | None = None, numbers: bool = True, decimals: int | None = None, selected: Cell | None = None,
 ) -> None:  # fmt: skip
     """One head: its cells and everything around them. ``window`` None shows the whole map."""
-    n_rows, n_cols = layout.map_shape(outline)
+    n_rows, n_cols = map_shape(outline)
     window = window or (0.0, float(n_rows), 0.0, float(n_cols))
     paint_cells(
         painter, QRectF(*place.map_rect), window, frame, style, numbers=numbers, decimals=decimals,
@@ -59,7 +60,7 @@ def paint_surroundings(
         painter.setPen(style.ink)
         title = marks.panel_title(frame, frame.panel if frame is not None else panel)
         draw_text(painter, QRectF(*place.title), _LEFT, title)
-    rows, columns = layout.axis_labels(outline)
+    rows, columns = axis_labels(outline)
     painter.setFont(sized(place.label_px))
     current = cross or selected
     if place.row_labels is not None:
@@ -82,14 +83,14 @@ def _steps(first: float, last: float, count: int, step: int) -> range:
 
 
 def _paint_row_labels(
-    painter: QPainter, place: layout.PanelLayout, window: Window, labels: layout.Labels, style: Style,
+    painter: QPainter, place: layout.PanelLayout, window: Window, labels: Labels, style: Style,
     current: int | None,
 ) -> None:  # fmt: skip
     top, bottom = window[:2]
     strip = place.row_labels
     assert strip is not None  # noqa: S101 (the caller looked)
     cell = place.map_rect.height / (bottom - top)
-    step = layout.label_step(cell, max(layout.LEAST_LABEL_STEP * place.unit, place.label_px * 1.1))
+    step = label_step(cell, max(layout.LEAST_LABEL_STEP * place.unit, place.label_px * 1.1))
     shown = [*_steps(top, bottom, len(labels), step)]
     if current is not None and top <= current + 0.5 <= bottom:  # the current one is named, its neighbours give way
         shown = [row for row in shown if row == current or abs(row - current) * cell >= place.label_px * 1.1]
@@ -102,7 +103,7 @@ def _paint_row_labels(
 
 
 def _paint_column_labels(
-    painter: QPainter, place: layout.PanelLayout, window: Window, labels: layout.Labels, style: Style,
+    painter: QPainter, place: layout.PanelLayout, window: Window, labels: Labels, style: Style,
     current: int | None,
 ) -> None:  # fmt: skip
     left, right = window[2:]
@@ -111,12 +112,12 @@ def _paint_column_labels(
     px, font = place.label_px, painter.font()
     cell = place.map_rect.width / (right - left)
     least = max(layout.LEAST_LABEL_STEP * place.unit, px * 1.1)
-    step = layout.label_step(cell, least)
+    step = label_step(cell, least)
     shown = _steps(left, right, len(labels), step)
     widest = max((text_width(font, labels[col]) for col in shown), default=0.0)
     level = widest <= cell * step - px * 0.3
     if not level and not place.slanted:
-        step = layout.label_step(cell, max(least, min(widest + px * 0.5, strip.width)))
+        step = label_step(cell, max(least, min(widest + px * 0.5, strip.width)))
         shown = _steps(left, right, len(labels), step)
     reach = strip.width + (place.overhang.width if place.overhang else 0.0)
     for col in shown:
@@ -148,7 +149,7 @@ def _paint_sums(painter: QPainter, place: layout.PanelLayout, window: Window, fr
     painter.setFont(font)
     painter.setPen(style.muted)
     draw_text(painter, QRectF(*header), _LEFT, "Σ")
-    for row in _steps(top, bottom, frame.rows[1], layout.label_step(cell, font.pixelSize())):
+    for row in _steps(top, bottom, frame.rows[1], label_step(cell, font.pixelSize())):
         if row < frame.rows[0]:
             continue
         text, is_one = marks.row_sum(float(sums[row - frame.rows[0]]))
@@ -158,35 +159,42 @@ def _paint_sums(painter: QPainter, place: layout.PanelLayout, window: Window, fr
 
 
 def _paint_selected_row(painter: QPainter, rect: QRectF, window: Window, row: int, style: Style, unit: float) -> None:
+    """A frame around a high row, a tick at both ends of a low one."""
     top, bottom = window[:2]
     cell = rect.height() / (bottom - top)
     first, last = max(row, top), min(row + 1, bottom)
     if last <= first:
         return
-    width = min(max(cell / 40, 1.6), 4.0) * max(1.0, unit)
     frame = QRectF(rect.left(), rect.top() + (first - top) * cell, rect.width(), (last - first) * cell)
-    painter.setPen(QPen(style.accent, width))
     painter.setBrush(Qt.BrushStyle.NoBrush)
-    painter.drawRoundedRect(frame.adjusted(-width, -width / 2, width, width / 2), width, width)
+    if cell >= cells.HATCHED_FROM:
+        width = min(max(cell / 40, 1.6), 4.0) * max(1.0, unit)
+        painter.setPen(QPen(style.accent, width))
+        painter.drawRoundedRect(frame.adjusted(-width, -width / 2, width, width / 2), width, width)
+        return
+    painter.setPen(QPen(style.accent, 2.0 * unit))
+    middle, tick = frame.center().y(), 5 * unit
+    painter.drawLine(QPointF(rect.left() - tick, middle), QPointF(rect.left(), middle))
+    painter.drawLine(QPointF(rect.right(), middle), QPointF(rect.right() + tick, middle))
 
 
 def _paint_cross(painter: QPainter, rect: QRectF, window: Window, cell: Cell, style: Style) -> None:
-    """Thin lines to the cell's row and column from the map's edges, and a frame around the cell."""
+    """A frame around a large cell; to a small one lines from the map's left and upper edge."""
     top, bottom, left, right = window
     cell_w, cell_h = rect.width() / (right - left), rect.height() / (bottom - top)
-    here = QRectF(
-        rect.left() + (cell.col - left) * cell_w, rect.top() + (cell.row - top) * cell_h, cell_w, cell_h
-    ).intersected(rect)  # fmt: skip
+    corner = QPointF(rect.left() + (cell.col - left) * cell_w, rect.top() + (cell.row - top) * cell_h)
+    here = QRectF(corner.x(), corner.y(), cell_w, cell_h).intersected(rect)
     if here.isEmpty():
         return
-    middle = here.center()
-    for pen in (QPen(style.card, 3), QPen(style.accent, 1)):  # a light edge keeps the line in sight on any colour
+    middle, large = here.center(), min(cell_w, cell_h) >= cells.HATCHED_FROM
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    for pen in (QPen(style.card, 3), QPen(style.accent, 1.4)):  # an edge keeps the line in sight on any colour
         painter.setPen(pen)
+        if large:
+            painter.drawRect(here.adjusted(1.5, 1.5, -1.5, -1.5))
+            continue
         painter.drawLine(QPointF(rect.left(), middle.y()), QPointF(here.left(), middle.y()))
         painter.drawLine(QPointF(middle.x(), rect.top()), QPointF(middle.x(), here.top()))
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        if min(cell_w, cell_h) >= 6:
-            painter.drawRect(here.adjusted(1, 1, -1, -1))
 
 
 # ---------------------------------------------------------------------------------------------------------- figures

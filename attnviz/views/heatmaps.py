@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pyqtgraph as pg
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QPainter, QPainterPath, QPaintEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
@@ -199,6 +199,21 @@ class Heatmaps(QWidget):
             if frame is not None and frame.level == 1 and frame.rows[0] <= row < frame.rows[1]:
                 lines.append("\t".join(repr(float(value)) for value in frame.values[row - frame.rows[0]]))
         return "\n".join(lines)
+
+    def panel_names(self) -> tuple[str, ...]:
+        """The panels in sight, the large one first."""
+        return tuple(panel.name for panel in self._panels)
+
+    def canvas(self) -> QWidget:
+        """The widget that takes the mouse."""
+        viewport: QWidget = self._graphics.viewport()
+        return viewport
+
+    def point_of(self, name: str, cell: Cell) -> QPoint:
+        """Where a cell's centre of a panel lies on the canvas, in pixels."""
+        panel = next(panel for panel in self._panels if panel.name == name)
+        centre: QPointF = panel.box.mapViewToScene(QPointF(cell.col + 0.5, cell.row + 0.5))
+        return centre.toPoint()
 
     def repaint_now(self) -> None:
         """Paint what has been presented before this returns, for benchmarks and pictures of the window."""

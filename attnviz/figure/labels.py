@@ -1,0 +1,78 @@
+"""Names along the sides of a map, and how wide they are. No Qt."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+
+from attnviz.frames import Outline
+from attnviz.spec import QUERY_KEY_STAGES
+
+_LABEL_EMS = 9.0
+
+
+class Labels(Sequence[str]):
+    """Names along one side of a map: ``names`` from ``first`` on, or numbers where there are none."""
+
+    def __init__(self, names: Sequence[str], first: int, length: int) -> None:
+        self._names, self._first, self._length = names, first, length
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, place):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN204 (Sequence's own overloads)
+        if isinstance(place, slice):
+            return [self[n] for n in range(*place.indices(self._length))]
+        if not -self._length <= place < self._length:
+            raise IndexError(place)
+        place %= self._length
+        return self._names[self._first + place] if self._names else str(place)
+
+
+def map_shape(outline: Outline) -> tuple[int, int]:
+    """Rows and columns of the shown stage's maps."""
+    shape = next((stage.shape for stage in outline.stages if stage.name == outline.stage), None)
+    return (shape[-2], shape[-1]) if shape else (outline.n_queries, outline.n_keys)
+
+
+def axis_labels(outline: Outline) -> tuple[Labels, Labels]:
+    """Names of the rows and of the columns of the shown stage's maps."""
+    n_rows, n_cols = map_shape(outline)
+    rows = Labels(outline.tokens, len(outline.tokens) - n_rows, n_rows)
+    if outline.stage in QUERY_KEY_STAGES:
+        return rows, Labels(outline.tokens, 0, n_cols)
+    if outline.stage == "row_sums":
+        return rows, Labels(("Σ",), 0, 1)
+    named = outline.stage in ("values", "context", "dropped_context") and len(outline.dims) == n_cols
+    return rows, Labels(outline.dims if named else (), 0, n_cols)
+
+
+def text_ems(text: str) -> float:
+    """Width of ``text`` in ems, estimated from above without a font: wide characters 1 em, others by kind."""
+    return sum(_char_ems(char) for char in text)
+
+
+def _char_ems(char: str) -> float:
+    if unicodedata.category(char) in ("Mn", "Cf"):
+        return 0.0
+    if unicodedata.east_asian_width(char) in "WF" and ord(char) < 0x10000:
+        return 1.0
+    if char in "MWmw@%∞—…" or ord(char) >= 0x2190:
+        return 1.0 if ord(char) < 0x10000 else 1.9  # perhaps a box with its code point
+    return 0.7 if char.isupper() else 0.6
+
+
+def label_step(cell: float, least: float) -> int:
+    """Cells from one label to the next, 1, 2, 5, 10 …: the smallest step at least ``least`` pixels wide."""
+    step, factors = 1, 0
+    while step * cell < least:
+        factors += 1
+        step = (1, 2, 5)[factors % 3] * 10 ** (factors // 3)
+    return step
+
+
+def widest_ems(labels: Labels) -> float:
+    """Width in ems of the widest label, at most nine; of a long axis a sample is measured."""
+    every = max(1, len(labels) // 256)
+    shown = [labels[place] for place in range(0, len(labels), every)]
+    return min(max(map(text_ems, [*shown, labels[-1]])), _LABEL_EMS)

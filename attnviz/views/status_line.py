@@ -1,0 +1,132 @@
+"""What the program does, how large and how long; and the exact numbers under the cross-hair."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QWidget
+
+from attnviz.frames import CellClass
+from attnviz.session import Snapshot
+from attnviz.views import theme
+
+
+class StatusLine(QWidget):
+    """Progress and Cancel appear when computing takes longer than a blink."""
+
+    cancelled = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._dot, self._left, self._said, self._right = QLabel("●"), QLabel(), QLabel(), QLabel()
+        self._progress = QProgressBar()
+        self._progress.setFixedWidth(120)
+        self._progress.setTextVisible(False)
+        self._cancel = QPushButton(self.tr("Cancel"))
+        self._cancel.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self._cancel.clicked.connect(self.cancelled)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(16, 2, 16, 2)
+        for widget in (self._dot, self._left, self._progress, self._cancel, self._said):
+            row.addWidget(widget)
+        row.addStretch(1)
+        row.addWidget(self._right)
+        self._show_slow(False)
+        self._slow = QTimer(self, singleShot=True, interval=150)
+        self._slow.timeout.connect(lambda: self._show_slow(True))
+        self.setFixedHeight(34)
+
+    def say(self, words: str) -> None:
+        """A short report beside the state, such as where a file was written."""
+        self._said.setText(words)
+
+    def present(self, snapshot: Snapshot) -> None:
+        c = theme.current()
+        if snapshot.running:
+            if not self._slow.isActive() and self._progress.isHidden():
+                self._slow.start()
+        else:
+            self._slow.stop()
+            self._show_slow(False)
+        if snapshot.progress is not None:
+            self._progress.setRange(0, snapshot.progress.total)
+            self._progress.setValue(snapshot.progress.done)
+        colour = c.leak if snapshot.failure else c.accent if snapshot.running else c.good
+        self._dot.setStyleSheet(f"color: {colour};")
+        self._left.setText(self._state(snapshot))
+        self._right.setText(self._under_cross_hair(snapshot))
+
+    def _show_slow(self, shown: bool) -> None:
+        self._progress.setVisible(shown)
+        self._cancel.setVisible(shown)
+
+    def _state(self, snapshot: Snapshot) -> str:
+        spec, picture = snapshot.spec, snapshot.shown
+        if picture is None or picture.outline is None:
+            return self.tr("loading torch …")
+        outline = picture.outline
+        heads = self.tr("1 head") if spec.num_heads == 1 else self.tr("{n} heads").format(n=spec.num_heads)
+        state = self.tr("computing") if snapshot.running else self.tr("ready")
+        if snapshot.show_before and snapshot.before is not None:
+            state = self.tr("the state before")
+        parts = [state, f"{heads} × {self.tr('{n} tokens').format(n=f'{outline.n_keys:,}')}"]
+        if picture.finished is not None:
+            parts.append(_milliseconds(picture.finished.seconds))
+        parts.append(f"{picture.spec.device} {picture.spec.dtype}")
+        if picture.finished is not None:
+            held, budget = picture.finished.held_bytes, picture.finished.budget_bytes
+            parts.append(self.tr("{held} of {budget}").format(held=_bytes(held), budget=_bytes(budget)))
+        if spec.drops:
+            parts.append(self.tr("dropout drawn by {generator}").format(generator=spec.dropout_generator))
+        level = picture.heads[0].level if picture.heads else 1
+        if level > 1:
+            parts.append(self.tr("brightest of {n} × {n} cells").format(n=level))
+        return " · ".join(parts)
+
+    def _under_cross_hair(self, snapshot: Snapshot) -> str:
+        probe, picture = snapshot.probe, snapshot.picture
+        if probe is None or picture is None or picture.outline is None or snapshot.cell is None:
+            return ""
+        outline = picture.outline
+        query = outline.tokens[probe.row + outline.n_keys - outline.n_queries]
+        names = [self.tr("query {token}").format(token=query)]
+        square = outline.stage in _KEY_STAGES
+        if square and probe.col < outline.n_keys:
+            names.append(self.tr("key {token}").format(token=outline.tokens[probe.col]))
+        else:
+            names.append(self.tr("dimension {n}").format(n=probe.col))
+        texts = [self._value(v, k) for v, k in zip(probe.values, probe.classes, strict=True)]
+        if len(texts) == 1:
+            return " · ".join([*names, texts[0]])
+        shown = [f"{self.tr('head {n}').format(n=head)} {text}" for head, text in enumerate(texts[:6])]
+        if len(texts) > 6:
+            head = snapshot.view.head if snapshot.view.head is not None else 0
+            shown = [f"{self.tr('head {n}').format(n=head)} {texts[head]}"]
+        return " · ".join([*names, *shown])
+
+    def _value(self, value: float, kind: CellClass) -> str:
+        if kind == CellClass.MASKED:
+            return self.tr("masked")
+        if kind == CellClass.DROPPED:
+            return self.tr("dropped")
+        if kind == CellClass.NAN:
+            return "NaN"
+        return f"{value:.4g}".replace("-inf", "−∞").replace("-", "−")
+
+
+_KEY_STAGES = frozenset({
+    "scores", "scaled_scores", "masked_scores", "weights", "unmasked_weights", "unnormalised_weights",
+    "dropped_weights",
+})  # fmt: skip
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{1000 * seconds:.1f} ms"
+
+
+def _bytes(count: int) -> str:
+    size = float(count)
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000 or unit == "GB":
+            return f"{size:.0f} {unit}" if unit == "B" or size >= 100 else f"{size:.1f} {unit}"
+        size /= 1000
+    return ""

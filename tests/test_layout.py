@@ -1,0 +1,165 @@
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnviz.figure.labels import Labels, axis_labels, label_step, text_ems
+from attnviz.figure.layout import Box, Subject, figure_layout, map_shape, map_size, panel_layout, subject_of
+from attnviz.frames import Outline, StageShape
+
+SIZES = [(1280, 800), (1920, 1080), (3840, 2160), (800, 1200), (560, 480)]
+SHAPES = {
+    "cat-eats-fish": Subject(3, 3, 1.0, 1.0, sums=True, titled=False),
+    "journey": Subject(6, 6, 4.0, 4.0, sums=True),
+    "long": Subject(1024, 1024, 2.4, 2.4, sums=True),
+    "values": Subject(6, 2, 4.0, 0.6),
+    "wide values": Subject(1024, 64, 2.4, 1.2),
+    "one row": Subject(1, 4, 0.6, 0.6, sums=True),
+    "row sums": Subject(6, 1, 4.0, 0.6),
+    "fewer queries": Subject(2, 9, 5.0, 5.0, sums=True),
+}
+
+
+def check(plan, size):
+    sheet = Box(0, 0, *size)
+    for box in plan.boxes:
+        assert sheet.holds(box), box
+        assert box.width >= 0
+        assert box.height >= 0
+    for one, other in itertools.combinations(plan.boxes, 2):
+        assert not one.overlaps(other), (one, other)
+
+
+@pytest.mark.parametrize("subject", SHAPES.values(), ids=SHAPES)
+@pytest.mark.parametrize("n_panels", [1, 2, 6, 12, 25])
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_nothing_overlaps_and_nothing_is_cut(subject, n_panels, size):
+    unit = max(min(size[0] / 1600, size[1] / 1000), 0.5)
+    check(figure_layout(subject, n_panels, size), size)
+    check(figure_layout(subject, n_panels, size, unit=unit, margin=32 * unit, headings=2, captions=2), size)
+    if n_panels > 1:
+        check(figure_layout(subject, n_panels, size, large_first=True), size)
+
+
+@given(
+    rows=st.integers(1, 3000),
+    cols=st.integers(1, 3000),
+    row_ems=st.floats(0.5, 9),
+    column_ems=st.floats(0.5, 9),
+    sums=st.booleans(),
+    titled=st.booleans(),
+    n_panels=st.integers(1, 30),
+    size=st.tuples(st.integers(420, 4000), st.integers(340, 3000)),
+    large_first=st.booleans(),
+)
+def test_nothing_overlaps_whatever_is_drawn(rows, cols, row_ems, column_ems, sums, titled, n_panels, size, large_first):
+    subject = Subject(rows, cols, row_ems, column_ems, sums=sums, titled=titled)
+    check(figure_layout(subject, n_panels, size, large_first=large_first), size)
+
+
+@given(
+    room=st.tuples(st.floats(1, 3000), st.floats(1, 3000)),
+    shape=st.tuples(st.integers(1, 2000), st.integers(1, 2000)),
+)
+def test_maps_fit_and_their_cells_are_not_stretched(room, shape):
+    width, height = map_size(room, shape)
+    assert 1 <= width <= max(room[0], 1)
+    assert 1 <= height <= max(room[1], 1)
+    cell_w, cell_h = width / shape[1], height / shape[0]
+    if min(cell_w, cell_h) >= 4:
+        assert cell_w == int(cell_w)
+        assert cell_h == int(cell_h)
+        assert 1 / 3.8 <= cell_w / cell_h <= 3.8  # three to one before cells become whole pixels
+
+
+def test_square_maps_have_square_cells():
+    for side, n in itertools.product((100, 333, 1000), (1, 3, 6, 12, 64)):
+        width, height = map_size((side, side * 1.7), (n, n))
+        assert width == height
+
+
+def test_pixels_of_a_long_map_are_whole_pixels():
+    assert map_size((600, 600), (1024, 1024)) == (512, 512)
+    assert map_size((290, 420), (1024, 1024)) == (256, 256)
+    assert map_size((1009, 1009), (1009, 1009)) == (1009, 1009)
+
+
+def test_the_first_lesson_has_large_cells():
+    plan = figure_layout(SHAPES["cat-eats-fish"], 1, (590, 560))
+    assert plan.panels[0].map_rect.width / 3 >= 96
+
+
+def test_the_grid_that_makes_maps_largest_is_taken():
+    plan = figure_layout(SHAPES["long"], 12, (1920, 1080))
+    assert len({panel.map_rect.y for panel in plan.panels}) == 3
+    assert len({panel.map_rect.x for panel in plan.panels}) == 4
+
+
+def test_up_to_six_heads_are_labelled_and_more_are_not():
+    for n_panels in (6, 7):
+        panels = figure_layout(SHAPES["journey"], n_panels, (1920, 1080)).panels
+        assert all((panel.row_labels is not None) == (n_panels == 6) for panel in panels)
+
+
+def test_labels_give_way_where_they_would_take_the_maps_place():
+    panels = figure_layout(Subject(14, 14, 7.0, 7.0, sums=True), 2, (420, 340)).panels
+    assert panels[0].row_labels is None
+    assert panels[0].map_rect.width >= 98
+
+
+def test_words_wider_than_their_column_are_slanted_and_numbers_are_thinned_out():
+    outer = Box(0, 0, 500, 500)
+    assert panel_layout(outer, Subject(12, 12, 7.0, 7.0)).slanted
+    assert not panel_layout(outer, Subject(6, 6, 1.0, 1.0)).slanted
+    assert not panel_layout(outer, Subject(1024, 1024, 2.4, 2.4)).slanted
+
+
+def test_low_rows_have_no_sums():
+    assert panel_layout(Box(0, 0, 600, 600), SHAPES["journey"]).sums is not None
+    assert panel_layout(Box(0, 0, 600, 600), SHAPES["long"]).sums is None
+
+
+@given(st.floats(0.01, 200), st.floats(1, 200))
+def test_a_step_is_wide_enough_and_the_one_before_is_not(cell, least):
+    step = label_step(cell, least)
+    assert step * cell >= least
+    if step > 1:
+        before = step // 2 if str(step)[0] in "12" else step * 2 // 5
+        assert before * cell < least
+
+
+def outline(stage, shape, tokens=("猫", "吃", "鱼"), n_queries=3, dims=()):
+    return Outline(
+        1, stage, tokens, n_queries, len(tokens), dims, "worked by hand", (StageShape(stage, shape),), (), ("head:0",),
+        has_future=True, future_hidden=False, device="cpu",
+    )  # fmt: skip
+
+
+def test_rows_are_the_last_tokens_and_columns_all_of_them():
+    rows, columns = axis_labels(outline("weights", (1, 2, 3), n_queries=2))
+    assert list(rows) == ["吃", "鱼"]
+    assert list(columns) == ["猫", "吃", "鱼"]
+    assert columns[-1] == "鱼"
+    with pytest.raises(IndexError):
+        columns[3]
+
+
+def test_dimensions_are_named_where_they_have_names():
+    assert list(axis_labels(outline("values", (1, 3, 2), dims=("猫味", "鱼味")))[1]) == ["猫味", "鱼味"]
+    assert list(axis_labels(outline("queries", (1, 3, 2)))[1]) == ["0", "1"]
+    assert list(axis_labels(outline("row_sums", (1, 3, 1)))[1]) == ["Σ"]
+
+
+def test_a_subject_says_what_the_stage_needs():
+    weights = subject_of(outline("weights", (1, 3, 3)))
+    assert (weights.rows, weights.cols, weights.sums, weights.titled) == (3, 3, True, False)
+    assert map_shape(outline("values", (1, 3, 2))) == (3, 2)
+    assert not subject_of(outline("values", (1, 3, 2))).sums
+
+
+def test_text_is_measured_without_a_font():
+    assert text_ems("猫") == 1
+    assert text_ems("e\u0301") == text_ems("e")
+    assert text_ems("\U0001f600") > 1.5
+    assert len(Labels((), 0, 5)) == 5

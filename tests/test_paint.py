@@ -1,0 +1,388 @@
+import itertools
+import threading
+from dataclasses import replace
+from types import MappingProxyType
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QColor, QFontMetricsF, QImage, QPainter
+
+from attnviz import colour
+from attnviz.figure import cells, export, layout, marks, paint
+from attnviz.figure.fonts import draw_text, elided, load_fonts, sized, text_width, undrawable
+from attnviz.files import FileProblem
+from attnviz.frames import CellClass, Counts, Finished, Frame, Outline, Scale, StageShape
+from attnviz.session import Cell, Picture
+from attnviz.spec import Lesson, SpecError, View, make_spec, to_json
+
+pytestmark = pytest.mark.usefixtures("qapp")
+
+ORDINARY, MASKED = int(CellClass.ORDINARY), int(CellClass.MASKED)
+LOOKS = (CellClass.MASKED, CellClass.ZERO, CellClass.DROPPED, CellClass.NAN, CellClass.PADDED)
+MARKED = (CellClass.MASKED, CellClass.ZERO, CellClass.DROPPED, CellClass.NAN)
+STYLES = {"light": paint.LIGHT, "dark": paint.DARK}
+CAT = np.array([[0.27, 0.27, 0.45], [0.09, 0.67, 0.24], [0.38, 0.38, 0.23]])
+TRIANGLE = np.where(np.tri(3, dtype=bool), ORDINARY, MASKED)
+
+
+def frame_of(values, classes=None, *, level=1, rows=None, cols=None, scale=None, head=0, stage="weights"):
+    values = np.asarray(values, np.float64)
+    classes = np.full(values.shape, ORDINARY) if classes is None else np.asarray(classes)
+    classes = classes.astype(np.uint8)
+    scale = scale or Scale(0.0, 1.0)
+    rows = rows or (0, values.shape[0] * level)
+    cols = cols or (0, values.shape[1] * level)
+    counts = Counts(
+        cells=values.size, masked=int((classes == MASKED).sum()), zero=int((classes == CellClass.ZERO).sum()),
+        nan=int((classes == CellClass.NAN).sum()), future=int(np.triu(classes == ORDINARY, 1).sum()),
+    )  # fmt: skip
+    rgb = colour.paint_values(values, classes, scale, "viridis")
+    sums = np.array([row.sum() for row in np.repeat(values, level, 0)])
+    return Frame(
+        1, f"head:{head}", stage, head, rows, cols, level, values, classes, rgb, scale, counts, row_sums=sums
+    )  # fmt: skip
+
+
+def picture_of(*frames, hidden=True, tokens=("猫", "吃", "鱼")):
+    size = frames[0].rows[1]
+    tokens = tokens if len(tokens) == size else tuple(map(str, range(size)))
+    outline = Outline(
+        1, "weights", tokens, size, size, (), "worked by hand", (StageShape("weights", (len(frames), size, size)),), (),
+        tuple(frame.panel for frame in frames), has_future=True, future_hidden=hidden, device="cpu",
+    )  # fmt: skip
+    spec = make_spec(Lesson(name="cat-eats-fish"), mask="neg-inf" if hidden else "none")
+    kept = MappingProxyType({frame.panel: frame for frame in frames})
+    return Picture(spec, View(), 1, outline, kept, Finished(1, 0.0, 0, 0))
+
+
+def painted(frame, size, style=paint.LIGHT, window=None, **options):
+    """Colours (height, width) of a frame painted alone."""
+    image = QImage(*size, QImage.Format.Format_RGB32)
+    image.fill(style.card)
+    painter = QPainter(image)
+    window = window or (frame.rows[0], frame.rows[1], frame.cols[0], frame.cols[1])
+    cells.paint_cells(painter, QRectF(0, 0, *size), window, frame, style, **options)
+    painter.end()
+    return pixels_of(image)
+
+
+def pixels_of(image):
+    rows = np.frombuffer(image.constBits(), np.uint32).reshape(image.height(), image.bytesPerLine() // 4)
+    return rows[:, : image.width()].copy()
+
+
+# ----------------------------------------------------------------------------------------------------------- pixels
+
+
+@pytest.mark.parametrize("side", [4, 11, 20, 60, 137])
+def test_the_colour_at_a_cells_centre_is_the_tables(side):
+    values = np.linspace(0, 1, 20).reshape(4, 5)
+    pixels = painted(frame_of(values), (5 * side, 4 * side), numbers=False)
+    centres = pixels[side // 2 :: side, side // 2 :: side]
+    np.testing.assert_array_equal(centres, colour.table("viridis")[np.round(values * 255).astype(int)])
+
+
+def test_pixels_of_a_long_map_are_the_frames_own():
+    frame = frame_of(np.random.default_rng(0).random((250, 250)), level=4)
+    np.testing.assert_array_equal(painted(frame, (250, 250)), frame.rgb)
+
+
+def test_a_partial_last_bin_is_no_wider_than_its_cells():
+    frame = frame_of(np.eye(3), level=4, rows=(0, 9), cols=(0, 9))
+    pixels = painted(frame, (90, 90))
+    first, last = int(frame.rgb[0, 0]), int(frame.rgb[2, 2])
+    assert (pixels[:40, :40] == first).all()
+    assert (pixels[80:, 80:] == last).all()
+    assert (pixels[80:, 40:80] == int(frame.rgb[2, 1])).all()
+
+
+def test_a_window_shows_its_part_of_a_frame_that_covers_more():
+    frame = frame_of(np.linspace(0, 1, 100).reshape(10, 10), rows=(20, 30), cols=(40, 50))
+    pixels = painted(frame, (40, 40), window=(22.0, 26.0, 45.0, 49.0))
+    np.testing.assert_array_equal(pixels[5::10, 5::10], frame.rgb[2:6, 5:9])
+    shifted = painted(frame, (40, 40), window=(22.5, 26.5, 45.0, 49.0))
+    np.testing.assert_array_equal(shifted[:35], pixels[5:])
+
+
+def test_a_window_beside_the_frame_paints_nothing():
+    frame = frame_of(np.ones((4, 4)))
+    assert (painted(frame, (40, 40), window=(10, 14, 0, 4)) == paint.LIGHT.card.rgb()).all()
+
+
+# ------------------------------------------------------------------------------------------------------------ looks
+
+
+@pytest.mark.parametrize("side", [16, 40, 120])
+@pytest.mark.parametrize("style", STYLES.values(), ids=STYLES)
+def test_the_looks_of_cells_are_distinct_and_none_is_that_of_a_number(side, style):
+    pictures = [painted(frame_of([[0.0]], [[kind]]), (side, side), style) for kind in LOOKS]
+    pictures += [painted(frame_of([[value]]), (side, side), style) for value in (1e-6, 1.0)]
+    for one, other in itertools.combinations(pictures, 2):
+        assert (one != other).mean() > 0.25
+
+
+@pytest.mark.parametrize("side", [16, 40, 120])
+@pytest.mark.parametrize("kind", MARKED)
+@pytest.mark.parametrize("style", STYLES.values(), ids=STYLES)
+def test_marks_have_three_times_the_contrast_of_their_ground(kind, side, style):
+    pixels = painted(frame_of([[0.0]], [[kind]]), (side, side), style)
+    ground = style.masked.rgb() if kind == CellClass.MASKED else colour.GROUNDS[kind]
+    assert max(colour.contrast(int(rgb), ground) for rgb in np.unique(pixels)) >= 3
+    own = style.hatch if kind == CellClass.MASKED else style.on_ground
+    assert colour.contrast(own.rgb(), ground) >= 3
+
+
+@pytest.mark.parametrize("style", STYLES.values(), ids=STYLES)
+def test_the_masks_paper_suits_the_theme(style):
+    pixels = painted(frame_of(np.zeros((9, 9)), np.full((9, 9), MASKED)), (45, 45), style)
+    assert (pixels == style.masked.rgb()).all()
+    assert colour.contrast(style.masked.rgb(), style.card.rgb()) < 1.5  # calm
+    for kind in (CellClass.NAN, CellClass.ZERO, CellClass.DROPPED):
+        assert colour.contrast(style.masked.rgb(), colour.GROUNDS[kind]) > 1.4
+
+
+@pytest.mark.parametrize("style", STYLES.values(), ids=STYLES)
+def test_words_are_legible_on_their_ground(style):
+    assert colour.contrast(style.ink.rgb(), style.card.rgb()) >= 7
+    for other in (style.muted, style.accent, style.leak):
+        assert colour.contrast(other.rgb(), style.card.rgb()) >= 4.5
+
+
+def test_numbers_come_with_cells_that_hold_them():
+    frame = frame_of(CAT)
+    for side, shown in (10, False), (40, True), (140, True):
+        with_numbers, without = (painted(frame, (3 * side, 3 * side), numbers=n) for n in (True, False))
+        assert (with_numbers != without).any() == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "decimals", "text"),
+    [
+        (0.4833, 2, ".48"), (0.4833, 4, ".4833"), (1.0, 2, "1"), (0.0, 4, "0"), (-0.5, 2, "−.50"), (12.3456, 2, "12.35"),
+        (-1.25, 6, "−1.250000"), (-np.inf, 2, "−∞"), (np.inf, 2, "∞"), (0.001, 2, ".00"), (0.9999, 2, "1.00"),
+    ],
+)  # fmt: skip
+def test_numbers_are_written_without_a_leading_zero(value, decimals, text):
+    assert marks.cell_number(value, decimals) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.27, "27 %"), (1.0, "100 %"), (0.0, "0 %"), (0.001, "< 1 %"), (0.999, "> 99 %"), (2, "200 %")]
+)
+def test_percentages_do_not_claim_0_or_1(value, text):
+    assert marks.percentage(value) == text
+
+
+def test_chosen_decimals_replace_percentages():
+    frame = frame_of(CAT)
+    assert [*marks.formats(frame, None, 3)] == ["%", "2"]
+    assert [*marks.formats(frame, None, 13)] == ["2"]
+    assert [*marks.formats(frame, 6, 3)] == ["6"]
+    assert [*marks.formats(replace(frame, stage="scores"), None, 3)] == ["2"]
+
+
+# ----------------------------------------------------------------------------------------------------------- future
+
+
+def is_red(pixels):
+    red, green, blue = ((pixels >> shift & 255).astype(int) for shift in (16, 8, 0))
+    return (red > 190) & (green < 90) & (blue < 90)
+
+
+@pytest.mark.parametrize("side", [15, 60, 140])
+def test_visible_future_cells_have_a_red_frame_and_no_others(side):
+    pixels = painted(frame_of(np.full((3, 3), 0.3)), (3 * side, 3 * side), numbers=False, future=True)
+    red = np.array([
+        [is_red(pixels[r * side + 1 : (r + 1) * side - 1, c * side + 1 : (c + 1) * side - 1]).any() for c in range(3)]
+        for r in range(3)
+    ])  # fmt: skip
+    np.testing.assert_array_equal(red, np.triu(np.ones((3, 3), bool), 1))
+
+
+def test_with_fewer_queries_than_keys_the_future_begins_later():
+    pixels = painted(frame_of(np.full((2, 4), 0.3)), (160, 80), numbers=False, future=True, shift=2)
+    red = [[is_red(pixels[r * 40 : r * 40 + 40, c * 40 : c * 40 + 40]).any() for c in range(4)] for r in range(2)]
+    assert red == [[False, False, False, True], [False, False, False, False]]
+
+
+def test_masked_cells_have_no_red_frame():
+    assert not is_red(painted(frame_of(CAT, TRIANGLE), (180, 180), future=True)).any()
+
+
+@pytest.mark.parametrize("side", [1, 4, 8])
+def test_small_future_cells_share_one_outline(side):
+    n = 60
+    pixels = painted(frame_of(np.full((n, n), 0.3)), (n * side, n * side), future=True)
+    red = is_red(pixels)
+    assert red[: n * side // 2, -2:].any()
+    assert not red[n * side // 2 + 2 * side + 2 :, : n * side // 2].any()
+    assert red.sum() < 12 * n * side
+
+
+# ---------------------------------------------------------------------------------------------------------- figures
+
+
+def test_a_figure_shows_every_head_in_its_place():
+    frames = [frame_of(np.full((3, 3), value), TRIANGLE, head=head) for head, value in enumerate((0.2, 0.8))]
+    picture = picture_of(*frames)
+    pixels = pixels_of(export.render_picture(picture, (1280, 800), show_numbers=False))
+    plan = layout.paper_layout(picture.outline, 2, (1280, 800), 0.8)
+    for place, frame in zip(plan.panels, frames, strict=True):
+        x, y, width, height = place.map_rect
+        assert pixels[int(y + height / 2), int(x + width / 6)] == frame.rgb[0, 0]
+
+
+def test_the_pictures_own_head_is_shown_alone():
+    frames = [frame_of(np.full((3, 3), value), head=head) for head, value in enumerate((0.2, 0.8))]
+    picture = replace(picture_of(*frames), view=View(head=1))
+    pixels = pixels_of(export.render_picture(picture, (800, 600), show_numbers=False))
+    assert (pixels == frames[1].rgb[0, 0]).sum() > 50_000
+    assert (pixels == frames[0].rgb[0, 0]).sum() < 100  # it may still stand in the colour bar
+
+
+def test_a_selected_row_is_framed():
+    frame = frame_of(CAT, TRIANGLE)
+    plain = pixels_of(export.render_picture(picture_of(frame), (800, 600)))
+    framed = pixels_of(export.render_picture(picture_of(frame), (800, 600), selected=Cell(1, 1)))
+    accent = paint.LIGHT.accent.rgb()
+    assert (plain == accent).sum() == 0
+    assert (framed == accent).sum() > 500
+
+
+def test_a_sum_that_is_not_one_stands_out():
+    def reds(values):
+        picture = picture_of(frame_of(values, TRIANGLE))
+        return is_red(pixels_of(export.render_picture(picture, (800, 600), show_numbers=False))).sum()
+
+    assert reds(np.tri(3) / np.arange(1, 4)[:, None]) == 0
+    assert reds(np.tri(3) / np.arange(1, 4)[:, None] * 0.75) > 0
+
+
+@pytest.mark.parametrize(("value", "text", "is_one"), [(1.004, "1.00", True), (0.332, "0.33", False)])
+def test_row_sums_in_words(value, text, is_one):
+    assert marks.row_sum(value) == (text, is_one)
+    assert marks.row_sum(float("nan")) == ("NaN", False)
+
+
+def test_the_legend_counts_each_look():
+    classes = TRIANGLE.copy()
+    classes[1, 0], classes[2, 0] = CellClass.NAN, CellClass.ZERO
+    entries = marks.legend_entries(picture_of(frame_of(CAT, classes)))
+    assert [entry.text for entry in entries] == ["masked 3", "zero 1", "NaN 1"]
+    twice = picture_of(frame_of(CAT, TRIANGLE), frame_of(CAT, TRIANGLE, head=1))
+    assert marks.legend_entries(twice)[0].text == "masked 3 a head"
+
+
+def test_visible_future_cells_are_counted_as_peeking():
+    entries = marks.legend_entries(picture_of(frame_of(CAT), hidden=False))
+    assert [(entry.kind, entry.text) for entry in entries] == [
+        (None, "peeking 3"), (CellClass.ZERO, "zero 0"), (CellClass.NAN, "NaN 0"),
+    ]  # fmt: skip
+
+
+def test_the_caption_says_what_a_pixel_is():
+    assert marks.axes_caption("weights", 1) == "row = who asks, column = who is looked at"
+    assert marks.axes_caption("weights", 64).endswith("brightest of 64 × 64 cells")
+    assert marks.axes_caption("values", 1) == "row = token, column = dimension"
+
+
+def test_one_nan_in_a_million_cells_is_seen_on_paper():
+    classes = np.full((1000, 1000), ORDINARY)
+    classes[700, 300] = CellClass.NAN
+    picture = picture_of(frame_of(np.full((1000, 1000), 0.5), classes))
+    pixels = pixels_of(export.render_picture(picture, (640, 480)))
+    plan = layout.paper_layout(picture.outline, 1, (640, 480), 0.5)
+    x, y, width, height = (int(edge) for edge in plan.panels[0].map_rect)
+    found = np.argwhere(pixels[y : y + height, x : x + width] == colour.GROUNDS[CellClass.NAN])
+    assert len(found)
+    np.testing.assert_allclose(found.mean(0) / (height, width), (0.7, 0.3), atol=0.01)
+
+
+def test_a_frame_with_more_pixels_than_the_sheet_keeps_its_brightest():
+    values = np.random.default_rng(0).random((10, 7))
+    frame = frame_of(values, level=2)
+    less = export.fitted(frame, "viridis", layout.Box(0, 0, 4, 5))
+    assert less.level == 4
+    assert less.values[0, 0] == values[:2, :2].max()
+    np.testing.assert_array_equal(less.rgb, colour.paint_values(less.values, less.classes, frame.scale, "viridis"))
+    assert export.fitted(frame, "viridis", layout.Box(0, 0, 7, 10)) is frame
+
+
+# ----------------------------------------------------------------------------------------------------------- export
+
+
+def test_a_png_has_its_size_and_its_spec(tmp_path):
+    picture = picture_of(frame_of(CAT, TRIANGLE))
+    text = to_json(picture.spec, picture.view)
+    export.export_png(tmp_path / "a.png", picture, (640, 480), text)
+    image = QImage(str(tmp_path / "a.png"))
+    assert (image.width(), image.height()) == (640, 480)
+    assert image.text(export.METADATA_KEY) == text
+    with pytest.raises(FileProblem):
+        export.export_png(tmp_path / "missing" / "a.png", picture, (640, 480), text)
+
+
+@pytest.mark.parametrize("size", [(0, 0), (0, 1080), (1920, -1), (40_000, 100), (30_000, 30_000)])
+def test_sizes_that_cannot_be_are_refused_in_words(size):
+    with pytest.raises(SpecError, match=f"size is {size[0]}x{size[1]}.*, such as") as caught:
+        export.render_picture(picture_of(frame_of(CAT)), size)
+    assert caught.value.field == "size"
+
+
+def test_the_smallest_picture_is_one():
+    image = export.render_picture(picture_of(frame_of(CAT, TRIANGLE)), (export.MIN_SIDE, export.MIN_SIDE))
+    assert (image.width(), image.height()) == (export.MIN_SIDE, export.MIN_SIDE)
+
+
+def test_another_thread_draws_the_same_picture():
+    picture = picture_of(frame_of(CAT, TRIANGLE))
+    here, there = export.render_picture(picture, (640, 480)), []
+    thread = threading.Thread(target=lambda: there.append(export.render_picture(picture, (640, 480))), name="painter")
+    thread.start()
+    thread.join()
+    np.testing.assert_array_equal(pixels_of(here), pixels_of(there[0]))
+
+
+# ------------------------------------------------------------------------------------------------------------ fonts
+
+
+def written(text, width=120):
+    image = QImage(width, 60, QImage.Format.Format_RGB32)
+    image.fill(Qt.GlobalColor.white)
+    painter = QPainter(image)
+    load_fonts()
+    painter.setFont(sized(30))
+    painter.setPen(QColor("black"))
+    draw_text(painter, QRectF(0, 0, width, 60), Qt.AlignmentFlag.AlignHCenter, text)
+    painter.end()
+    return pixels_of(image)
+
+
+def test_chinese_and_signs_are_legible_with_the_shipped_font_alone():
+    load_fonts()
+    signs = "猫吃鱼Aé0123456789−∞×÷√·Σ…"
+    assert undrawable(sized(20), signs) == ()
+    shapes = {written(char).tobytes() for char in signs}
+    assert len(shapes) == len(signs)  # boxes would all be alike
+
+
+def test_a_character_of_no_font_is_a_box_with_its_code_point():
+    load_fonts()
+    for char, code in ("\U0010fffd", "10FFFD"), ("\n", "000A"):
+        assert undrawable(sized(30), f"a{char}b") == (char,)
+        assert (written(char) != 0xFFFFFFFF).sum() > 100
+        assert text_width(sized(30), char) > QFontMetricsF(sized(15)).horizontalAdvance(code)
+    assert written("\U0010fffd").tobytes() != written("\U0010fffc").tobytes()
+    assert undrawable(sized(30), "e\u0301\u200d\ufe0f") == ()
+
+
+def test_long_text_ends_in_an_ellipsis_within_its_room():
+    load_fonts()
+    font = sized(20)
+    short = elided(font, "antidisestablishmentarianism", 100)
+    assert short.startswith("anti")
+    assert short.endswith("…")
+    assert text_width(font, short) <= 100
+    assert elided(font, "cat", 100) == "cat"
+    assert (written("antidisestablishmentarianism", 60)[:, -1] == 0xFFFFFFFF).all()
