@@ -45,12 +45,9 @@ FIRST_SPEC = make_spec(Lesson(name="cat-eats-fish"), mask="none")
 
 def make_engine() -> EngineLike:
     """The torch engine. Called on the worker's thread, where torch is then imported."""
-    import torch  # noqa: PLC0415
-
     from attnviz.engine import Engine  # noqa: PLC0415
 
-    torch.set_num_threads(max(1, torch.get_num_threads() - 1))  # a core stays free for painting
-    return Engine()
+    return Engine(spare_cores=1)
 
 
 class Program(QObject):
@@ -66,10 +63,12 @@ class Program(QObject):
         self.worker = Worker(engine_factory, self)
         self.session = Session(spec, view)
         self.controller = Controller(self.session, self.worker, self)
+        self._dark = bool(settings.value("dark", False, type=bool))
+        apply_theme(_application(), self._dark)  # before there is a widget: style sheets resolve fonts when they polish
         self.window = MainWindow(settings)
         self._connect_views()
         self._connect_actions()
-        self.use_dark(bool(settings.value("dark", False, type=bool)))
+        self.use_dark(self._dark)
         self.window.restore()
         self.window.present(self.session.snapshot())
         self.worker.start()
@@ -129,11 +128,10 @@ class Program(QObject):
     @Slot(bool)
     def use_dark(self, dark: bool) -> None:
         """Dark or light colours, remembered."""
-        self._dark = dark
-        self.settings.setValue("dark", dark)
-        application = QApplication.instance()
-        assert isinstance(application, QApplication)  # noqa: S101 (a window stands)
-        apply_theme(application, dark)
+        if dark != self._dark:
+            self._dark = dark
+            self.settings.setValue("dark", dark)
+            apply_theme(_application(), dark)
         self.window.use_dark(dark)
         self.window.actions_by_name["dark"].setChecked(dark)
 
@@ -235,6 +233,12 @@ class Program(QObject):
         QGuiApplication.clipboard().clear()  # a picture left there crashes Qt's offscreen platform at exit
         if not self.worker.close():
             log.error("the worker did not end in time")
+
+
+def _application() -> QApplication:
+    application = QApplication.instance()
+    assert isinstance(application, QApplication)  # noqa: S101 (a window is being built)
+    return application
 
 
 def _without_checked(slot: Callable[..., object], _checked: bool = False) -> None:

@@ -94,9 +94,17 @@ class _Shown:
 
 
 class Engine:
-    """Computes what is looked at. ``budget_bytes`` None is a quarter of the device's free memory at each request."""
+    """Computes what is looked at. ``budget_bytes`` None is a quarter of the device's free memory at each request.
 
-    def __init__(self, backend: Backend | None = None, budget_bytes: int | None = None) -> None:
+    ``spare_cores`` are left to others, such as the thread that paints; torch counts threads per thread, so it holds
+    for the thread that makes the engine.
+    """
+
+    def __init__(
+        self, backend: Backend | None = None, budget_bytes: int | None = None, *, spare_cores: int = 0
+    ) -> None:
+        if spare_cores:
+            torch.set_num_threads(max(1, torch.get_num_threads() - spare_cores))
         self._backend: Backend = backend or TorchBackend()
         self._budget_bytes = budget_bytes
         self._opened: OrderedDict[tuple[object, ...], _Opened] = OrderedDict()

@@ -48,12 +48,12 @@ LIGHT: Final = Style(
     ground=QColor("#f6f6f4"), card=QColor("#ffffff"), hairline=QColor("#dcdde0"), ink=QColor("#1c1d22"),
     muted=QColor("#6b6e7b"), accent=QColor("#3556d8"), leak=QColor("#d6302b"),
     masked=QColor.fromRgb(GROUNDS[CellClass.MASKED]), padded=QColor.fromRgb(GROUNDS[CellClass.PADDED]),
-    hatch=QColor("#83858f"), on_ground=QColor("#1c1d22"),
+    hatch=QColor("#7d7f89"), on_ground=QColor("#1c1d22"),
 )  # fmt: skip
 DARK: Final = Style(
     ground=QColor("#16171b"), card=QColor("#1f2128"), hairline=QColor("#33363f"), ink=QColor("#ececf1"),
     muted=QColor("#9a9daa"), accent=QColor("#6c8aff"), leak=QColor("#ff6a62"),
-    masked=QColor("#262933"), padded=QColor("#454955"), hatch=QColor("#777b89"), on_ground=QColor("#1c1d22"),
+    masked=QColor("#262933"), padded=QColor("#454955"), hatch=QColor("#868a98"), on_ground=QColor("#1c1d22"),
 )  # fmt: skip
 
 
@@ -180,8 +180,10 @@ def _paint_hatching(painter: QPainter, grid: _Grid, masked: npt.NDArray[np.bool_
 
 def _hatch(painter: QPainter, area: QRectF, origin: QPointF, side: float, style: Style) -> None:
     """Rising lines over ``area``, counted from ``origin`` so that neighbouring areas agree."""
-    step = min(max(side / 5, 6.0), 14.0)
-    painter.setPen(QPen(style.hatch, min(max(side / 90, 0.8), 2.0)))
+    # where a cross stands in the cell the lines can be faint; alone they have to be the mark
+    crossed = side >= CROSSED_FROM
+    step = min(max(side / 8, 9.0), 14.0) if crossed else 8.0
+    painter.setPen(QPen(style.hatch, 0.9 if crossed else 1.3))
     height = area.height()
     start = area.left() - origin.x() + area.top() - origin.y()
     first = math.floor(start / step) * step - start
@@ -220,7 +222,7 @@ def _paint_mark(painter: QPainter, cell: QRectF, kind: CellClass, style: Style) 
     pen = QPen(style.on_ground, min(max(side / 45, 1.0), 2.6))
     painter.setBrush(Qt.BrushStyle.NoBrush)
     if kind == CellClass.MASKED and side >= CROSSED_FROM:
-        patch = min(side * 0.28, 44.0)
+        patch = min(max(side * 0.28, 17.0), 44.0)
         painter.fillRect(_square(middle, patch), style.masked)
         pen.setColor(style.muted)
         painter.setPen(pen)
@@ -248,6 +250,7 @@ def _paint_mark(painter: QPainter, cell: QRectF, kind: CellClass, style: Style) 
         if side >= 24:
             _paint_word(painter, cell, "NaN", style)
         else:
+            pen.setWidthF(2.0)
             painter.setPen(pen)
             reach = QPointF(side * 0.3, side * 0.3)
             painter.drawLine(middle - reach, middle + reach)

@@ -15,8 +15,8 @@ from attnviz.frames import Outline, level_for
 from attnviz.spec import WEIGHT_STAGES
 
 __all__ = [
-    "Box", "FigureLayout", "PanelLayout", "Subject", "figure_layout", "map_shape", "map_size", "panel_layout", "paper_layout",
-    "screen_layout", "subject_of",
+    "Box", "FigureLayout", "PanelLayout", "Subject", "figure_layout", "map_shape", "map_size", "panel_layout",
+    "paper_layout", "screen_layout", "subject_of",
 ]  # fmt: skip
 
 LABELLED_UP_TO: Final = 6
@@ -223,7 +223,7 @@ def _arranged(
     across, down = left + width + max(right, overhang), title_h + top + height + bottom
     x = outer.x + math.floor(max(outer.width - across, 0) / 2 + left)
     y = outer.y + math.floor(max(outer.height - down, 0) / 2 + title_h + top)
-    map_rect = Box(x, y, min(width, outer.right - x), min(height, outer.bottom - y))
+    map_rect = Box(x, y, max(min(width, outer.right - x), 1), max(min(height, outer.bottom - y), 1))
     labels = label_px is not None
     sums_box = Box(map_rect.right + gap, y, right - gap, map_rect.height) if sums else None
     header = None

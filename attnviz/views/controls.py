@@ -102,9 +102,10 @@ class Controls(QFrame):
         self._heading(self.tr("HEADS"))
         form = self._form()
         self._add_spin("num_heads", self.tr("Heads"), form, 1, 1024)
-        self._add_spin("d_out", self.tr("d_out, all heads"), form, 1, 1 << 20)
+        self._add_spin("d_out", self.tr("d_out, all heads"), form, 0, 1 << 20)
         self._book_d_out = QSpinBox()
-        self._book_d_out.setRange(1, 1 << 20)
+        self._book_d_out.setRange(0, 1 << 20)
+        self._book_d_out.setSpecialValueText("—")
         self._book_d_out.setKeyboardTracking(False)
         self._book_d_out.setToolTip(self.tr("What the book's wrapper of single heads calls d_out: per head"))
         self._book_d_out.valueChanged.connect(self._on_book_d_out)
@@ -137,7 +138,7 @@ class Controls(QFrame):
         form = self._form(inner)
         self._add_spin("seed", self.tr("Seed"), form, 0, _MAX_INT)
         self._add_spin("dropout_seed", self.tr("Dropout seed"), form, 0, _MAX_INT)
-        self._add_spin("d_model", self.tr("d_model"), form, 1, 1 << 20)
+        self._add_spin("d_model", self.tr("d_model"), form, 0, 1 << 20)
         self._add_spin("batch", self.tr("Batch"), form, 1, 4096)
         self._add_combo("dropout_site", self.tr("Dropout on"), form, ("weights", "context"))
         self._add_combo("dropout_generator", self.tr("Drawn by"), form, ("portable", "torch"))
@@ -198,6 +199,8 @@ class Controls(QFrame):
     def _add_spin(self, field: str, words: str, form: QFormLayout, low: int, high: int) -> None:
         spin = QSpinBox()
         spin.setRange(low, high)
+        if field in ("d_model", "d_out"):
+            spin.setSpecialValueText("—")  # a source without projections has no such number
         spin.setKeyboardTracking(False)
         spin.valueChanged.connect(lambda value: self._edit(field, value))
         self._register(field, spin, lambda value: spin.setValue(low if value is None else value))
@@ -240,7 +243,7 @@ class Controls(QFrame):
         for combo, value in (self._norm, self._view.norm), (self._colours, self._view.colours):
             combo.setCurrentText(value)
         blocker = QSignalBlocker(self._book_d_out)
-        self._book_d_out.setValue(spec.d_head or 1)
+        self._book_d_out.setValue(spec.d_head or 0)
         self._book_d_out.setEnabled("d_out" not in fixed)
         del blocker
         self._reroll.setEnabled(spec.drops)

@@ -78,7 +78,8 @@ class _Panel:
 
     def __init__(self, name: str, parent: pg.GraphicsWidget) -> None:
         self.name = name
-        self.box = pg.ViewBox(parent=parent, enableMenu=False, invertY=True, defaultPadding=0)
+        self.box = pg.ViewBox(enableMenu=False, invertY=True, defaultPadding=0)
+        self.box.setParentItem(parent)  # not in the constructor: the box must notice that it enters the scene
         self.box.setAspectLocked(False)
         self.box.setMouseMode(pg.ViewBox.PanMode)
         self.cells = _MapItem()
@@ -177,6 +178,7 @@ class Heatmaps(QWidget):
     def use_style(self, style: paint.Style) -> None:
         """Light or dark."""
         self._style = style
+        self._graphics.setBackground(style.card)
         if self._snapshot is not None:
             self.present(self._snapshot)
 

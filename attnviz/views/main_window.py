@@ -94,6 +94,7 @@ class MainWindow(QMainWindow):
         stack.addWidget(self.controls)
         stack.addStretch(1)
         self._control_panel.setWidget(inside)
+        self._control_panel.setMinimumWidth(300)
 
         heads_card = QFrame()
         heads_card.setProperty("card", True)
@@ -156,7 +157,7 @@ class MainWindow(QMainWindow):
         if self._layout_name == "learn":
             self._splitter.setSizes([width * 58 // 100, width * 42 // 100])
         else:
-            self._splitter.setSizes([270, width - 270, 0] if self._side.isHidden() else [270, width - 690, 420])
+            self._splitter.setSizes([310, width - 310, 0] if self._side.isHidden() else [310, width - 730, 420])
         self._splitter.setStretchFactor(self._splitter.indexOf(self._heads_card), 1)
 
     def show_panel(self, panel: str, visible: bool) -> None:

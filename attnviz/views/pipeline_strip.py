@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QToolTip, QWidget
 from attnviz.figure.fonts import draw_text, sized, text_width
 from attnviz.frames import Frame
 from attnviz.session import Snapshot
-from attnviz.spec import View, stages_of
+from attnviz.spec import View, is_typed, stages_of
 from attnviz.views import theme
 
 _OPERATIONS = {
@@ -35,14 +35,26 @@ _OPERATIONS = {
 }
 _MASK_STAGES = frozenset({"masked_scores", "unmasked_weights", "unnormalised_weights", "row_sums"})
 _THUMBNAIL = 30
+_LEVELS = ("all", "shape", "words", "picture")
+"""What a box holds beside its thumbnail: words, formula and shape; words and shape; words; nothing."""
+
+
+def _width(level: str, words: str, formula: str, shape: str) -> float:
+    """Pixels of a box that holds this much."""
+    title, small = text_width(sized(14), words), sized(11)
+    held = {
+        "all": max(title, text_width(small, f"{formula}  {shape}")),
+        "shape": max(title, text_width(small, shape)),
+        "words": title,
+    }
+    return _THUMBNAIL + 24 + held[level] if level in held else _THUMBNAIL + 16
 
 
 @dataclass(frozen=True, slots=True)
 class _Box:
     stage: str
     words: str
-    formula: str
-    shape: str
+    second: str
     rect: QRectF
 
 
@@ -56,6 +68,7 @@ class PipelineStrip(QWidget):
         self._view = View()
         self._stages: tuple[tuple[str, str], ...] = ()
         self._mask = "none"
+        self._typed_stage = ""
         self._thumbnails: dict[str, Frame] = {}
         self._boxes: list[_Box] = []
         self.setFixedHeight(58)
@@ -68,6 +81,7 @@ class PipelineStrip(QWidget):
         picture = snapshot.shown
         self._view = snapshot.view
         self._mask = snapshot.spec.mask
+        self._typed_stage = stages_of(snapshot.spec)[0] if is_typed(snapshot.spec.source) else ""
         shapes = {s.name: s.shape for s in picture.outline.stages} if picture and picture.outline else {}
         self._stages = tuple(
             (name, f"({', '.join(map(str, shapes[name]))})" if name in shapes else "") for name in stages_of(snapshot.spec)
@@ -80,39 +94,30 @@ class PipelineStrip(QWidget):
 
     def _words(self, stage: str) -> tuple[str, str]:
         words, formula = _OPERATIONS[stage]
+        if stage == self._typed_stage:
+            return self.tr("scaled scores") if stage == "scaled_scores" else self.tr("weights"), self.tr("by hand")
         if stage == "weights" and self._mask == "three-step":
             return self.tr("share out again"), "÷ Σ"
         return QCoreApplication.translate("Strip", str(words)), formula
 
     def _place(self) -> None:
-        bold, small = sized(14), sized(11)
-        wide = []
-        for stage, shape in self._stages:
-            words, formula = self._words(stage)
-            line = f"{formula}  {shape}"
-            wide.append(max(text_width(bold, words), text_width(small, line)) + _THUMBNAIL + 30)
+        """Lay the boxes out with as much in each as the width allows; see `_LEVELS`."""
+        lines = [(*self._words(stage), shape) for stage, shape in self._stages]
         gap = 16.0
-        level = next(
-            (n for n in (0, 1) if self._total(wide, n) + gap * (len(wide) - 1) <= self.width()), 2
-        )  # 0: words and shapes, 1: words alone, 2: thumbnails alone
+        widths: list[float] = []
+        for level in _LEVELS:
+            widths = [_width(level, *line) for line in lines]
+            if sum(widths) + gap * (len(widths) - 1) <= self.width() - 1:
+                break
+        else:
+            widths = [min(width, (self.width() - gap * (len(lines) - 1) - 1) / len(lines)) for width in widths]
         x = 0.5
         self._boxes = []
-        for (stage, shape), full in zip(self._stages, wide, strict=True):
-            words, formula = self._words(stage)
-            width = full if level == 0 else text_width(bold, words) + 22 if level == 1 else self._narrow(gap)
+        for (stage, _), (words, formula, shape), width in zip(self._stages, lines, widths, strict=True):
+            second = {"all": f"{formula}  {shape}", "shape": shape}.get(level, "")
             rect = QRectF(x, 2.5, width, 52)
-            self._boxes.append(_Box(stage, words if level < 2 else "", formula if level == 0 else "",
-                                    shape if level == 0 else "", rect))  # fmt: skip
+            self._boxes.append(_Box(stage, "" if level == "picture" else words, second, rect))
             x += width + gap
-
-    def _total(self, wide: list[float], level: int) -> float:
-        if level == 0:
-            return sum(wide)
-        return sum(text_width(sized(14), self._words(stage)[0]) + 22 for stage, _ in self._stages)
-
-    def _narrow(self, gap: float) -> float:
-        count = max(len(self._stages), 1)
-        return min(52.0, max(18.0, (self.width() - gap * (count - 1) - 2) / count))
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         self._place()
@@ -129,21 +134,17 @@ class PipelineStrip(QWidget):
             ink = QColor(c.on_accent if here else c.ink)
             second = QColor(c.on_accent if here else c.muted)
             painter.setPen(ink)
-            text = box.rect.adjusted(10, 0, -6, 0)
-            frame = self._thumbnails.get(box.stage)
-            if box.shape or not box.words:
-                self._paint_thumbnail(painter, box, frame)
-                text.setLeft(text.left() + _THUMBNAIL + 4)
+            self._paint_thumbnail(painter, box, self._thumbnails.get(box.stage))
+            text = box.rect.adjusted(_THUMBNAIL + 14, 0, -6, 0)
             painter.setPen(ink)
             painter.setFont(sized(14))
-            if box.shape:
+            if box.second:
                 draw_text(painter, QRectF(text.left(), text.top() + 5, text.width(), 22), left, box.words)
                 painter.setPen(second)
                 painter.setFont(sized(11))
-                line = QRectF(text.left(), text.top() + 27, text.width(), 18)
-                draw_text(painter, line, left, f"{box.formula}  {box.shape}")
+                draw_text(painter, QRectF(text.left(), text.top() + 27, text.width(), 18), left, box.second)
             elif box.words:
-                draw_text(painter, box.rect, Qt.AlignmentFlag.AlignCenter, box.words)
+                draw_text(painter, text, left, box.words)
             if index:
                 x, y = box.rect.left() - 8, box.rect.center().y()
                 painter.setPen(QPen(QColor(c.muted), 1.4))

@@ -179,7 +179,8 @@ class SourceEditor(QFrame):
         page = self._page_of.get(kind, self._empty)
         self._pages.setCurrentWidget(page)
         self._pages.setVisible(page is not self._empty)
-        self._pages.setMaximumHeight(90 if kind == "text" else page.sizeHint().height())
+        if page is not self._empty:
+            self._pages.setMaximumHeight(90 if kind == "text" else page.sizeHint().height())
         self._number_form.setRowVisible(self.scale_spin, kind == "random-qk")
         self._fill(snapshot.spec.source)
 

@@ -100,11 +100,16 @@ QPushButton[segment="true"]:checked:disabled {{ background: {c.hairline}; color:
 QPushButton[link="true"] {{ background: transparent; border: none; color: {c.accent}; padding: 2px 0; font-size: 11pt; }}
 QPushButton[link="true"]:focus {{ text-decoration: underline; }}
 QFrame[segments="true"] {{ background: {c.field}; border: 1px solid {c.hairline}; border-radius: 8px; }}
-QLineEdit, QSpinBox, QDoubleSpinBox, QPlainTextEdit, QComboBox {{
+QLineEdit, QPlainTextEdit {{
   background: {c.card}; border: 1px solid {c.hairline}; border-radius: 6px; padding: 3px 6px;
   selection-background-color: {c.accent}; selection-color: {c.on_accent}; }}
-QLineEdit:focus, QSpinBox:focus, QDoubleSpinBox:focus, QPlainTextEdit:focus, QComboBox:focus {{
-  border: 1px solid {c.accent}; }}
+QLineEdit:focus, QPlainTextEdit:focus {{ border: 1px solid {c.accent}; }}
+QAbstractSpinBox QLineEdit {{ border: none; background: transparent; padding: 0; }}
+QScrollBar:vertical {{ background: transparent; width: 10px; margin: 2px; }}
+QScrollBar::handle:vertical {{ background: {c.hairline}; border-radius: 3px; min-height: 24px; }}
+QScrollBar::handle:vertical:hover {{ background: {c.muted}; }}
+QScrollBar::add-line:vertical, QScrollBar::sub-line:vertical {{ height: 0; }}
+QScrollBar::add-page:vertical, QScrollBar::sub-page:vertical {{ background: transparent; }}
 QComboBox QAbstractItemView {{ background: {c.card}; border: 1px solid {c.hairline}; }}
 QSplitter::handle {{ background: transparent; }}
 QTableWidget {{ background: {c.card}; border: none; gridline-color: {c.hairline}; }}
