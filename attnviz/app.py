@@ -114,10 +114,10 @@ class Program(QObject):
     @Slot(object)
     def _present(self, snapshot: Snapshot) -> None:
         picture = snapshot.picture
-        if snapshot.selected is None and picture is not None and picture.outline is not None and picture.complete:
-            if 1 < picture.outline.n_queries <= 32:  # a small map always has a row whose story is told
-                self.controller.select_row(1)
-                return
+        outline = picture.outline if picture is not None and picture.complete else None
+        if snapshot.selected is None and outline is not None and 1 < outline.n_queries <= 32:
+            self.controller.select_row(1)  # a small map always has a row whose story is told
+            return
         self.window.present(snapshot)
 
     @Slot()

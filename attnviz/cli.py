@@ -218,13 +218,14 @@ class _Commands(click.Group):
 @click.group(cls=_Commands, help="See what happens inside attention. Without a command: the window.")
 @click.version_option(__version__, message="attnviz %(version)s")
 def commands() -> None:
-    pass
+    """The program; `window` is its default command."""
 
 
 @commands.command(help="Open the window, with a spec FILE or a SPEC in options (this is the default).")
 @click.argument("file", required=False)
 @spec_options
 def window(file: str | None, **options: Any) -> int:
+    """Exit status after the window has closed."""
     if file is not None:
         if options["spec_file"] is not None:
             raise SpecError("file", "FILE and --spec are two spec files: give one")
@@ -245,6 +246,7 @@ def window(file: str | None, **options: Any) -> int:
 @click.option("--size", type=_Size(), default="1920x1080", show_default=True, help="Pixels of the picture.")
 @spec_options
 def render(image: Path | None, data: Path | None, save_spec: Path | None, size: tuple[int, int], **options: Any) -> int:
+    """Exit status after every file asked for is written."""
     if image is None and data is None and save_spec is None:
         raise click.UsageError("no output asked for: give --image FILE.png, --data FILE.npz or --save-spec FILE.json")
     spec, view = asked_for(options) or (make_spec(), View())
@@ -278,6 +280,7 @@ def _say_remarks(picture: Picture) -> None:
 
 @commands.command(help="List the devices that torch reports.")
 def devices() -> int:
+    """Exit status; a line a device on stdout: name, title, memory."""
     from attnviz.engine import Engine, said_bytes
 
     for device in Engine().devices():

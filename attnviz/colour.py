@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from types import MappingProxyType
 from typing import Any, Final, Literal
@@ -201,6 +201,7 @@ def contrast(one: int, other: int) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
+@lru_cache(maxsize=4096)
 def contrast_text(rgb: int) -> Literal["black", "white"]:
     """Which of black and white reads better on ``rgb``."""
     return "black" if contrast(rgb, 0x000000) >= contrast(rgb, 0xFFFFFF) else "white"

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from attnviz import inputs
 from attnviz.attention import multihead
-from attnviz.attention.devices import Backend, DeviceProblem, TorchBackend
+from attnviz.attention.devices import Backend, DeviceError, TorchBackend
 from attnviz.attention.pooling import Panel, Pooled
 from attnviz.attention.remarks import rounding_remarks
 from attnviz.attention.stages import HeadStages, head_stages
@@ -128,7 +128,7 @@ class Engine:
             with torch.inference_mode():  # per step: a generator must not hold a mode of the thread that drives it
                 try:
                     message = next(steps, None)
-                except DeviceProblem as problem:
+                except DeviceError as problem:
                     raise ComputationError(problem.sentence, problem.advice, device_failed=True) from problem
                 except (torch.OutOfMemoryError, MemoryError) as error:
                     self.forget()
@@ -300,7 +300,7 @@ class Engine:
         with torch.inference_mode():
             try:
                 return self._arrays(spec, cancelled)
-            except DeviceProblem as problem:
+            except DeviceError as problem:
                 raise ComputationError(problem.sentence, problem.advice, device_failed=True) from problem
             except (torch.OutOfMemoryError, MemoryError) as error:
                 self.forget()

@@ -37,7 +37,7 @@ class Framer:
         """The panel's pixels before colouring."""
         if self._pooler is None:
             nonnegative = self._view.stage in WEIGHT_STAGES
-            self._pooler = PanelPooler(self._region(panel), nonnegative=nonnegative, row_norm=self._row_norm)  # type: ignore[arg-type]
+            self._pooler = PanelPooler(self._region(panel), nonnegative=nonnegative, row_norm=self._row_norm)
         return self._pooler.pool(panel)
 
     def frames(self, panel: Panel, pooled: Pooled) -> Iterator[Frame]:

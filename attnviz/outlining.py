@@ -9,7 +9,7 @@ from attnviz.inputs import Inputs
 from attnviz.spec import JOINT_STAGES, QUERY_KEY_STAGES, AttentionSpec, Request, TypedWeights, stages_of
 
 if TYPE_CHECKING:
-    from torch import nn
+    from torch import Tensor, nn
 
 
 def outline_of(request: Request, given: Inputs, module: nn.Module | None) -> Outline:
@@ -55,7 +55,7 @@ def _stage_shape(spec: AttentionSpec, stage: str, given: Inputs) -> tuple[int, .
 def _parameter_rows(module: nn.Module | None) -> tuple[ParameterRow, ...]:
     if module is None:
         return ()
-    named = [(name, "parameter", tensor) for name, tensor in module.named_parameters()]
+    named: list[tuple[str, str, Tensor]] = [(name, "parameter", tensor) for name, tensor in module.named_parameters()]
     named += [(name, "buffer", tensor) for name, tensor in module.named_buffers()]
     return tuple(
         ParameterRow(name, kind, tuple(t.shape), t.numel(), str(t.dtype).removeprefix("torch."), str(t.device))

@@ -122,11 +122,13 @@ class Session:
         before = self._snapshot.before
         if shown is not None and shown.complete and shown.spec != spec:
             before = shown
+        same = (spec, view) == (self._snapshot.spec, self._snapshot.view)  # only the screen changed
+        failure = self._snapshot.failure if same else None
         self._generation += 1
         self._incoming = Picture(spec=spec, view=view, generation=self._generation)
         self._snapshot = replace(
             self._snapshot, spec=spec, view=view, before=before, stale=shown is not None, running=True, progress=None,
-            failure=None, problem=None, probe=None,
+            failure=failure, problem=None, probe=None,
         )  # fmt: skip
         return self._generation
 

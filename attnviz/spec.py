@@ -332,7 +332,8 @@ def make_spec(source: AnySource | None = None, **given: Any) -> AttentionSpec:
         fields["d_out"] = 2 * heads  # the book's two dimensions a head
     if isinstance(fields["dropout"], int) and not isinstance(fields["dropout"], bool):
         fields["dropout"] = float(fields["dropout"])
-    return _convert(AttentionSpec, {"source": source, **fields})
+    spec: AttentionSpec = _convert(AttentionSpec, {"source": source, **fields})
+    return spec
 
 
 def edited(spec: AttentionSpec, **changes: Any) -> AttentionSpec:
@@ -353,7 +354,8 @@ def edited(spec: AttentionSpec, **changes: Any) -> AttentionSpec:
         fields["dropout_seed"] = changes["seed"]
     if "implementation" in changes and "out_proj" not in changes and spec.out_proj == (spec.implementation == "split"):
         fields["out_proj"] = changes["implementation"] == "split"
-    return _convert(AttentionSpec, fields)
+    changed: AttentionSpec = _convert(AttentionSpec, fields)
+    return changed
 
 
 # ----------------------------------------------------------------------------------------------------------- stages

@@ -67,6 +67,10 @@ def press(qtbot, program, key, modifier=Qt.KeyboardModifier.NoModifier):
     settle(qtbot, program)
 
 
+def cell_of(probe):
+    return (-1, -1) if probe is None else (probe.row, probe.col)
+
+
 def spec_of(program):
     return program.session.snapshot().spec
 
@@ -179,7 +183,7 @@ def test_a_click_selects_and_a_hover_gives_the_exact_value_of_every_head(qtbot, 
     point = maps.point_of("head:1", Cell(2, 1))
     qtbot.mouseClick(maps.canvas(), Qt.MouseButton.LeftButton, pos=point)
     qtbot.waitUntil(lambda: program.session.snapshot().selected == Cell(2, 1))
-    qtbot.waitUntil(lambda: program.session.snapshot().probe is not None)
+    qtbot.waitUntil(lambda: Cell(*cell_of(program.session.snapshot().probe)) == Cell(2, 1))
     exact = Engine().arrays(make_spec()).stages["weights"][:, 2, 1]
     assert list(program.session.snapshot().probe.values) == [float(v) for v in exact]
 

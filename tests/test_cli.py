@@ -185,8 +185,8 @@ def test_an_unreadable_spec_file_ends_with_2_and_names_the_file(content, capsys,
 
 def test_failures_end_with_1_and_one_line(capsys, tmp_path):
     lines = [
-        (["--image", str(tmp_path / "no" / "x.png")], "folder does not exist"),
-        (["--data", str(tmp_path / "no" / "x.npz")], "folder does not exist"),
+        (["--image", str(tmp_path / "no" / "x.png")], "does not exist"),
+        (["--data", str(tmp_path / "no" / "x.npz")], "does not exist"),
         (["--image", str(tmp_path)], "folder"),
         (["--image", str(tmp_path / ("x" * 300))], "name is too long"),
         (["--image", str(tmp_path / "x.png"), "--device", "cuda:7"], "cuda:7 is not here"),

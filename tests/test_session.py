@@ -106,3 +106,13 @@ def test_update_says_whether_anything_changed():
     session = Session(SPEC, View())
     assert session.update(selected=Cell(0, 0))
     assert not session.update(selected=Cell(0, 0))
+
+
+def test_another_viewport_leaves_the_banner_and_another_spec_takes_it_away():
+    session = Session(SPEC, View())
+    session.begin(SPEC, View())
+    session.update(failure=Failure(1, "x", "y"))
+    session.begin(SPEC, View())
+    assert session.snapshot().failure is not None
+    session.begin(edited(SPEC, mask="none"), View())
+    assert session.snapshot().failure is None

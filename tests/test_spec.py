@@ -129,8 +129,10 @@ def test_another_source_takes_over_what_both_can_have():
         (make_spec(), "inputs queries keys values scores scaled_scores masked_scores weights context joined output"),
         (
             make_spec(mask="three-step", dropout=0.5),
-            "inputs queries keys values scores scaled_scores unmasked_weights unnormalised_weights row_sums weights "
-            "dropped_weights context joined output",
+            (
+                "inputs queries keys values scores scaled_scores unmasked_weights unnormalised_weights row_sums "
+                "weights dropped_weights context joined output"
+            ),
         ),
         (
             make_spec(mask="none", dropout=0.5, dropout_site="context"),
@@ -140,8 +142,10 @@ def test_another_source_takes_over_what_both_can_have():
             make_spec(scale_after_mask=True),
             "inputs queries keys values scores masked_scores scaled_scores weights context joined output",
         ),
-        (make_spec(dropout=0.5, training=False, mask="none"), "inputs queries keys values scores scaled_scores weights "
-         "context joined output"),
+        (
+            make_spec(dropout=0.5, training=False, mask="none"),
+            "inputs queries keys values scores scaled_scores weights context joined output",
+        ),
         (make_spec(CAT, mask="none"), "scaled_scores weights context"),
         (make_spec(TypedScores(scores=((0.0,),))), "scaled_scores masked_scores weights"),
         (make_spec(TypedWeights(weights=((1.0,),)), dropout=0.5), "weights dropped_weights"),

@@ -16,7 +16,7 @@ from attnviz.frames import DeviceInfo
 T = TypeVar("T")
 
 
-class DeviceProblem(RuntimeError):
+class DeviceError(RuntimeError):
     """A device cannot be used: a sentence that says what happened, and one that says what to do."""
 
     def __init__(self, sentence: str, advice: str) -> None:
@@ -32,7 +32,7 @@ class Backend(Protocol):
         """Devices there are, the CPU first."""
 
     def torch_device(self, name: str) -> torch.device:
-        """The torch device behind a spec's device name. Raises `DeviceProblem` where there is none."""
+        """The torch device behind a spec's device name. Raises `DeviceError` where there is none."""
 
     def free_bytes(self, name: str) -> int:
         """Memory free on a device, in bytes."""
@@ -58,7 +58,7 @@ class TorchBackend:
     def torch_device(self, name: str) -> torch.device:
         names = [device.name for device in self.devices()]
         if name not in names:
-            raise DeviceProblem(f"Device {name} is not here.", f"Choose one of: {', '.join(names)}.")
+            raise DeviceError(f"Device {name} is not here.", f"Choose one of: {', '.join(names)}.")
         return torch.device(name)
 
     def free_bytes(self, name: str) -> int:

@@ -10,11 +10,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QImage, QPainter, QPainterPath, QPen, QPolygonF
+from PySide6.QtGui import QColor, QFontMetricsF, QImage, QPainter, QPainterPath, QPen, QPolygonF
 
 from attnviz.colour import GROUNDS, contrast_text
 from attnviz.figure import marks
-from attnviz.figure.fonts import draw_text, load_fonts, sized, text_width
+from attnviz.figure.fonts import draw_text, load_fonts, sized
 from attnviz.frames import CellClass, Frame, shown_class
 
 Window = tuple[float, float, float, float]
@@ -122,7 +122,7 @@ def paint_cells(
             _frame_future_cells(painter, grid, shown, shift, style)
     elif future:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        _outline_future(painter, grid, shift, frame, style)
+        _outline_future(painter, grid, shift, frame, style, unit)
     painter.restore()
 
 
@@ -211,9 +211,25 @@ def _paint_gaps(painter: QPainter, grid: _Grid, style: Style) -> None:
 
 def _paint_marks(painter: QPainter, grid: _Grid, shown: npt.NDArray[np.uint8], style: Style) -> None:
     """The sign of each cell that holds no ordinary number."""
-    for row, col in np.argwhere(shown != CellClass.ORDINARY).tolist():
+    _paint_crosses(painter, grid, shown == CellClass.MASKED, style)
+    for row, col in np.argwhere((shown != CellClass.ORDINARY) & (shown != CellClass.MASKED)).tolist():
         cell = grid.cell(grid.rows.start + row, grid.cols.start + col)
         _paint_mark(painter, cell, CellClass(int(shown[row, col])), style)
+
+
+def _paint_crosses(painter: QPainter, grid: _Grid, masked: npt.NDArray[np.bool_], style: Style) -> None:
+    """A × on a clear patch in every large masked cell; drawn together, since half a map can be masked."""
+    if grid.side < CROSSED_FROM:
+        return
+    patch = min(max(grid.side * 0.28, 17.0), 44.0)
+    arm = patch * 0.24
+    lines = []
+    for row, col in np.argwhere(masked).tolist():
+        x, y = grid.x(grid.cols.start + col + 0.5), grid.y(grid.rows.start + row + 0.5)
+        painter.fillRect(QRectF(x - patch / 2, y - patch / 2, patch, patch), style.masked)
+        lines += [QLineF(x - arm, y - arm, x + arm, y + arm), QLineF(x - arm, y + arm, x + arm, y - arm)]
+    painter.setPen(QPen(style.muted, min(max(grid.side / 45, 1.5), 2.6)))
+    painter.drawLines(lines)
 
 
 def _paint_mark(painter: QPainter, cell: QRectF, kind: CellClass, style: Style) -> None:
@@ -221,15 +237,7 @@ def _paint_mark(painter: QPainter, cell: QRectF, kind: CellClass, style: Style) 
     middle = cell.center()
     pen = QPen(style.on_ground, min(max(side / 45, 1.0), 2.6))
     painter.setBrush(Qt.BrushStyle.NoBrush)
-    if kind == CellClass.MASKED and side >= CROSSED_FROM:
-        patch = min(max(side * 0.28, 17.0), 44.0)
-        painter.fillRect(_square(middle, patch), style.masked)
-        pen.setColor(style.muted)
-        painter.setPen(pen)
-        arm = patch * 0.24
-        painter.drawLine(middle + QPointF(-arm, -arm), middle + QPointF(arm, arm))
-        painter.drawLine(middle + QPointF(-arm, arm), middle + QPointF(arm, -arm))
-    elif kind == CellClass.ZERO:
+    if kind == CellClass.ZERO:
         painter.setPen(pen)
         inset = max(2.0, side * 0.06)
         painter.drawRect(cell.adjusted(inset, inset, -inset, -inset))
@@ -256,10 +264,6 @@ def _paint_mark(painter: QPainter, cell: QRectF, kind: CellClass, style: Style) 
             painter.drawLine(middle - reach, middle + reach)
 
 
-def _square(middle: QPointF, side: float) -> QRectF:
-    return QRectF(middle.x() - side / 2, middle.y() - side / 2, side, side)
-
-
 def _paint_word(painter: QPainter, cell: QRectF, word: str, style: Style) -> None:
     side = min(cell.width(), cell.height())
     painter.setFont(sized(max(0.19 * side, min(12.0, 0.36 * side))))
@@ -279,7 +283,7 @@ def paint_swatch(painter: QPainter, square: QRectF, kind: CellClass | None, styl
         painter.fillRect(square, own.get(kind) or QColor.fromRgb(GROUNDS[kind]))
         if kind == CellClass.MASKED:
             painter.setClipRect(square, Qt.ClipOperation.IntersectClip)
-            _hatch(painter, square, square.topLeft(), square.width(), style)
+            _hatch(painter, square, square.topLeft(), HATCHED_FROM, style)
         else:
             _paint_mark(painter, square, kind, style)
     painter.restore()
@@ -300,15 +304,21 @@ def _paint_numbers(
     for way in marks.formats(frame, decimals, len(grid.cols)):
         texts = [marks.formatted(value, way) for value in values]
         wanted = max(0.19 * grid.side, min(12.0 * unit, 0.28 * grid.side))
-        widest = max((text_width(sized(100), text) for text in set(texts)), default=0.0) / 100
+        ruler = QFontMetricsF(sized(100))  # widths grow with the font, so measure once
+        widths = {text: ruler.horizontalAdvance(text) / 100 for text in set(texts)}
+        widest = max(widths.values(), default=0.0)
         size = min(wanted, 0.86 * grid.cell_w / max(widest, 0.1))
         if size < (_LEAST_NUMBER if way != "%" else 0.8 * min(12.0 * unit, wanted)):
             continue
-        painter.setFont(sized(size))
+        font = sized(size)
+        painter.setFont(font)
+        raised = QFontMetricsF(font).capHeight() / 2
         pens = {"black": QColor("#111216"), "white": QColor("#ffffff")}
         for (row, col), text in zip(places, texts, strict=True):
-            painter.setPen(pens[contrast_text(int(frame.rgb[row - top, col - left]))])
-            draw_text(painter, grid.cell(row, col).adjusted(-2, 0, 2, 0), Qt.AlignmentFlag.AlignHCenter, text)
+            middle = grid.cell(row, col).center()
+            rgb = int(frame.rgb[row - top, col - left])
+            painter.setPen(pens[contrast_text(rgb)])
+            painter.drawText(QPointF(middle.x() - widths[text] * font.pixelSize() / 2, middle.y() + raised), text)
         return
 
 
@@ -329,7 +339,7 @@ def _frame_future_cells(painter: QPainter, grid: _Grid, shown: npt.NDArray[np.ui
         painter.drawRect(cell.adjusted(inset, inset, -inset, -inset))
 
 
-def _outline_future(painter: QPainter, grid: _Grid, shift: int, frame: Frame, style: Style) -> None:
+def _outline_future(painter: QPainter, grid: _Grid, shift: int, frame: Frame, style: Style, unit: float) -> None:
     """One red line around all visible future cells, in steps where a step can be seen."""
     right = frame.cols[1]
     rows = [row for row in grid.rows if row + shift + 1 < right]
@@ -344,6 +354,6 @@ def _outline_future(painter: QPainter, grid: _Grid, shift: int, frame: Frame, st
     else:
         corners += [QPointF(grid.x(first + shift + 1), grid.y(first)), QPointF(grid.x(last + shift), grid.y(last))]
     corners.append(QPointF(grid.x(right), grid.y(last)))
-    painter.setPen(QPen(style.leak, 2.0))
+    painter.setPen(QPen(style.leak, 2.0 * max(1.0, unit)))
     painter.setBrush(Qt.BrushStyle.NoBrush)
     painter.drawPolygon(QPolygonF(corners))

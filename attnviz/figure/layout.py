@@ -158,14 +158,14 @@ def map_size(room: tuple[float, float], shape: tuple[int, int], unit: float = 1.
     They are whole pixels where that costs little; of a map with several cells a pixel, pixels of the map are whole
     pixels of the sheet where that costs little.
     """
-    (width, height), (n_rows, n_cols) = (max(room[0], 1.0), max(room[1], 1.0)), shape
+    (width, height), (n_rows, n_cols) = (max(room[0] + 1e-6, 1.0), max(room[1] + 1e-6, 1.0)), shape
     cap = _CELL_CAP * unit
     cell_w, cell_h = min(width / n_cols, cap), min(height / n_rows, cap)
     side = min(cell_w, cell_h)
     stretch = 1.0 if 2 / 3 <= n_cols / n_rows <= 3 / 2 else _STRETCH
     cell_w, cell_h = min(cell_w, side * stretch), min(cell_h, side * stretch)
     if side >= 1:
-        return _whole_cells(cell_w, n_cols), _whole_cells(cell_h, n_rows)
+        return min(_whole_cells(cell_w, n_cols), int(width)), min(_whole_cells(cell_h, n_rows), int(height))
     level = max(level_for(n_rows, int(cell_h * n_rows + 1e-6)), level_for(n_cols, int(cell_w * n_cols + 1e-6)))
     across, down = _whole_cells(cell_w * level, -(-n_cols // level)), _whole_cells(cell_h * level, -(-n_rows // level))
     return min(across, int(width)), min(down, int(height))

@@ -13,8 +13,8 @@ from torch import Tensor
 from attnviz.inputs.drawn import keyed_generator
 
 # Flags are taken out first: at each of them the library's word breaks look back over the whole run, which is quadratic.
-_FLAGS: Final = regex.compile(r"(\p{Regional_Indicator}{1,2}+[\p{M}\u200d]*+)", regex.V1)  # type: ignore[no-untyped-call]
-_WORD_BREAK: Final = regex.compile(r"\b", regex.V1 | regex.WORD)  # type: ignore[no-untyped-call]
+_FLAGS: Final = regex.compile(r"(\p{Regional_Indicator}{1,2}+[\p{M}\u200d]*+)", regex.V1)
+_WORD_BREAK: Final = regex.compile(r"\b", regex.V1 | regex.WORD)
 
 
 @lru_cache(maxsize=2)

@@ -1,0 +1,1 @@
+"""One widget a file; each shows snapshots with `present`, which emits nothing."""

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QWidget
 
 @dataclass(frozen=True, slots=True)
 class ActionRow:
-    """One action: ``name`` in the code, menu ``group``, ``text``, ``keys``; ``on_map`` if the keys belong to the map."""
+    """One action: ``name`` in the code, menu ``group``, ``text``; ``keys`` belong to the map alone if ``on_map``."""
 
     name: str
     group: str
@@ -113,6 +113,8 @@ def key_table() -> list[tuple[str, str, str]]:
     """(group, text, keys) of every action that has keys, for the F1 page; the held and ranged keys come last."""
     table = [(translated(row.group), translated(row.text), shown_keys(row)) for row in ROWS if row.keys]
     attention = translated("Attention")
-    table.append((attention, translated(str(QT_TRANSLATE_NOOP("Actions", "Show the state before, while held"))), "Space"))
+    table.append(
+        (attention, translated(str(QT_TRANSLATE_NOOP("Actions", "Show the state before, while held"))), "Space")
+    )
     table.append((attention, translated(str(QT_TRANSLATE_NOOP("Actions", "Go to a stage"))), "1 … 9"))
     return table

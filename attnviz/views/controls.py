@@ -10,7 +10,6 @@ from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QDoubleSpinBox,
     QFormLayout,
     QFrame,
     QHBoxLayout,
@@ -24,7 +23,7 @@ from PySide6.QtWidgets import (
 from superqt import QCollapsible, QLabeledDoubleSlider
 
 from attnviz.session import Snapshot
-from attnviz.spec import Colours, DType, Norm, AttentionSpec, SpecError, View, edited, fixed_by
+from attnviz.spec import AttentionSpec, Colours, DType, Norm, SpecError, View, edited, fixed_by
 from attnviz.views.segments import Segments
 
 _MAX_INT = (1 << 31) - 1
@@ -79,7 +78,7 @@ class Controls(QFrame):
         self._heading(self.tr("DROPOUT"))
         slider = QLabeledDoubleSlider(Qt.Orientation.Horizontal)
         slider.setRange(0, 0.95)
-        slider.setSingleStep(0.05)
+        slider.setSingleStep(0.05)  # type: ignore[arg-type]
         slider.setDecimals(2)
         slider.setToolTip(self.tr("Probability that a cell is dropped in training"))
         self._add("dropout", slider, slider.valueChanged, slider.setValue, lambda p: round(p, 2), into=self._column)
@@ -280,9 +279,9 @@ class Controls(QFrame):
         return self.tr("what stays is × 1/(1 − p) = {factor}").format(factor=f"{1 / (1 - spec.dropout):.2f}")
 
     def _heads_words(self, spec: AttentionSpec) -> str:
-        return self.tr("{form}: {each} each × {heads} heads = {total} · the book's wrapper calls this d_out = {each}").format(
-            form=spec.implementation, each=spec.d_head, heads=spec.num_heads, total=spec.d_out
-        )
+        return self.tr(
+            "{form}: {each} each × {heads} heads = {total} · the book's wrapper calls this d_out = {each}"
+        ).format(form=spec.implementation, each=spec.d_head, heads=spec.num_heads, total=spec.d_out)
 
     # -------------------------------------------------------------------------------------------------------- edits
 

@@ -167,7 +167,7 @@ class MainWindow(QMainWindow):
         self._settings.setValue(f"layouts/{self._layout_name}/{panel}", visible)
         in_side = [self.sentence_card, self.module_page]
         if self._layout_name == "learn":
-            in_side.append(self._control_panel)  # type: ignore[arg-type]
+            in_side.append(self._control_panel)
         self._side.setVisible(any(not widget.isHidden() for widget in in_side))
         for action, name in PANELS.items():
             if name == panel:

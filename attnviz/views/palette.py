@@ -12,6 +12,7 @@ class Palette(QFrame):
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent, Qt.WindowType.Popup)
+        self._window = parent
         self._actions: list[QAction] = []
         self.resize(440, 380)
         self.search = QLineEdit()
@@ -33,7 +34,7 @@ class Palette(QFrame):
         """Open over the window's middle."""
         self.search.clear()
         self._fill("")
-        parent = self.parentWidget()
+        parent = self._window
         self.move(parent.mapToGlobal(QPoint((parent.width() - self.width()) // 2, 90)))
         self.show()
         self.search.setFocus()

@@ -84,7 +84,8 @@ class PipelineStrip(QWidget):
         self._typed_stage = stages_of(snapshot.spec)[0] if is_typed(snapshot.spec.source) else ""
         shapes = {s.name: s.shape for s in picture.outline.stages} if picture and picture.outline else {}
         self._stages = tuple(
-            (name, f"({', '.join(map(str, shapes[name]))})" if name in shapes else "") for name in stages_of(snapshot.spec)
+            (name, f"({', '.join(map(str, shapes[name]))})" if name in shapes else "")
+            for name in stages_of(snapshot.spec)
         )
         frames = picture.frames if picture else {}
         self._thumbnails = {
@@ -148,7 +149,9 @@ class PipelineStrip(QWidget):
             if index:
                 x, y = box.rect.left() - 8, box.rect.center().y()
                 painter.setPen(QPen(QColor(c.muted), 1.4))
-                painter.drawPolyline([QPoint(int(x - 2), int(y - 4)), QPoint(int(x + 2), int(y)), QPoint(int(x - 2), int(y + 4))])
+                painter.drawPolyline(
+                    [QPoint(int(x - 2), int(y - 4)), QPoint(int(x + 2), int(y)), QPoint(int(x - 2), int(y + 4))]
+                )
         painter.end()
 
     def _paint_thumbnail(self, painter: QPainter, box: _Box, frame: Frame | None) -> None:
@@ -163,7 +166,9 @@ class PipelineStrip(QWidget):
             wide = width > height
             place = QRectF(
                 place.left() if wide else place.center().x() - short / 2,
-                place.center().y() - short / 2 if wide else place.top(), side if wide else short, short if wide else side,
+                place.center().y() - short / 2 if wide else place.top(),
+                side if wide else short,
+                short if wide else side,
             )  # fmt: skip
         image = QImage(frame.rgb.tobytes(), width, height, width * 4, QImage.Format.Format_RGB32)
         painter.drawImage(place, image)

@@ -13,7 +13,9 @@ class Segments(QFrame):
 
     chosen = Signal(str)
 
-    def __init__(self, choices: Sequence[tuple[str, str]], parent: QWidget | None = None, *, large: bool = False) -> None:
+    def __init__(
+        self, choices: Sequence[tuple[str, str]], parent: QWidget | None = None, *, large: bool = False
+    ) -> None:
         super().__init__(parent)
         self.setProperty("segments", True)
         row = QHBoxLayout(self)

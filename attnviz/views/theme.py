@@ -1,4 +1,4 @@
-"""Light and dark: Fusion palettes of our own and one style sheet, since Qt's colour schemes do nothing on many systems."""
+"""Light and dark: palettes of our own and one style sheet, since Qt's colour schemes do nothing on many systems."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ DARK = Colours(
 
 
 def colours(dark: bool) -> Colours:
+    """The window's colours, dark or light."""
     return DARK if dark else LIGHT
 
 
@@ -97,7 +98,8 @@ QPushButton[segment="true"] {{ background: transparent; border: none; border-rad
 QPushButton[segment="true"]:checked {{ background: {c.accent}; color: {c.on_accent}; }}
 QPushButton[segment="true"]:focus {{ border: 2px solid {c.accent}; padding: 3px 8px; }}
 QPushButton[segment="true"]:checked:disabled {{ background: {c.hairline}; color: {c.muted}; }}
-QPushButton[link="true"] {{ background: transparent; border: none; color: {c.accent}; padding: 2px 0; font-size: 11pt; }}
+QPushButton[link="true"] {{ background: transparent; border: none; color: {c.accent}; padding: 2px 0;
+  font-size: 11pt; }}
 QPushButton[link="true"]:focus {{ text-decoration: underline; }}
 QFrame[segments="true"] {{ background: {c.field}; border: 1px solid {c.hairline}; border-radius: 8px; }}
 QLineEdit, QPlainTextEdit {{

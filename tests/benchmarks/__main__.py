@@ -184,7 +184,7 @@ def start():
     for _ in range(5):
         for arm, taken in arms.items():
             with tempfile.TemporaryDirectory() as folder:
-                done = subprocess.run(  # noqa: S603
+                done = subprocess.run(
                     [sys.executable, "-c", _START, arm, os.path.join(folder, "x.ini")],  # noqa: PTH118
                     capture_output=True, text=True, check=True,
                 )  # fmt: skip
