@@ -109,6 +109,7 @@ class Engine:
         self._budget_bytes = budget_bytes
         self._opened: OrderedDict[tuple[object, ...], _Opened] = OrderedDict()
         self._shown: _Shown | None = None
+        self._mixed: tuple[AttentionSpec, Tensor] | None = None
         self._buffer: Tensor | None = None
 
     def devices(self) -> tuple[DeviceInfo, ...]:
@@ -235,14 +236,34 @@ class Engine:
         if stage == "inputs":
             assert opened.embedded is not None  # noqa: S101
             return opened.embedded[0]
+        contexts = self._contexts(spec, opened, cancelled)
+        if contexts is None:
+            return None
+        joined, output = self._join(spec, contexts, opened)
+        return (joined if stage == "joined" else output)[0]
+
+    def _contexts(self, spec: AttentionSpec, opened: _Opened, cancelled: Cancelled) -> Tensor | None:
+        """Every head's context (B, H, Q, D) after dropout, kept while the spec stays; None once cancelled.
+
+        Weights that stand in the kept buffer are mixed from there rather than computed again.
+        """
+        if self._mixed is not None and self._mixed[0] == spec:
+            return self._mixed[1]
         last = "dropped_context" if spec.drops and spec.dropout_site == "context" else "context"
+        weights = "dropped_weights" if spec.drops and spec.dropout_site == "weights" else "weights"
+        kept = self._buffer if self._shown is not None and self._shown.complete else None
+        at_hand = kept is not None and self._shown is not None and self._shown.key == (spec, weights)
         contexts = []
         for head in range(spec.num_heads):
             if cancelled():
                 return None
-            contexts.append(self._head(spec, head, {last}, opened).stages[last])
-        joined, output = self._join(spec, torch.stack(contexts, 1), opened)
-        return (joined if stage == "joined" else output)[0]
+            if at_hand and kept is not None and last == "context":
+                values = self._projected(spec, opened)[2][:, head]
+                contexts.append(self._backend.run(spec.device, partial(torch.bmm, kept[head], values)))
+            else:
+                contexts.append(self._head(spec, head, {last}, opened).stages[last])
+        self._mixed = spec, torch.stack(contexts, 1)
+        return self._mixed[1]
 
     def _join(self, spec: AttentionSpec, context: Tensor, opened: _Opened) -> tuple[Tensor, Tensor]:
         module = opened.module
@@ -333,7 +354,7 @@ class Engine:
     def forget(self) -> None:
         """Let go of everything kept, after a device ran out of memory."""
         self._opened.clear()
-        self._shown = self._buffer = None
+        self._shown = self._mixed = self._buffer = None
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
 

@@ -39,6 +39,8 @@ def open_window(qtbot, settings):
         opened.append(program)
         qtbot.addWidget(program.window)
         program.window.show()
+        program.window.activateWindow()  # where there is no window manager, as under Xvfb, nobody else does
+        qtbot.waitUntil(program.window.isActiveWindow)
         settle(qtbot, program)
         return program
 

@@ -136,7 +136,22 @@ def _pixels(font: QFont) -> float:
     return font.pixelSize() if font.pixelSize() > 0 else QFontMetricsF(font).height() / 1.45
 
 
+_MOST_WIDTHS = 1 << 14
+_widths: dict[tuple[str, str, bool], float] = {}
+"""Widths by (font, piece, boxed): measuring is most of what drawing a line of text costs."""
+
+
 def _piece_width(font: QFont, piece: str, *, boxed: bool) -> float:
+    key = font.key(), piece, boxed
+    width = _widths.get(key)
+    if width is None:
+        if len(_widths) > _MOST_WIDTHS:
+            _widths.clear()
+        width = _widths[key] = _measured(font, piece, boxed=boxed)
+    return width
+
+
+def _measured(font: QFont, piece: str, *, boxed: bool) -> float:
     if not boxed:
         return QFontMetricsF(font).horizontalAdvance(piece)
     return QFontMetricsF(_box_font(font)).horizontalAdvance(f"{ord(piece):04X}") + _pixels(font) * 0.4

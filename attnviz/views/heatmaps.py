@@ -5,7 +5,7 @@ pyqtgraph's ViewBox zooms, pans and links; what a map looks like is `figure.pain
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyqtgraph as pg
 from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt, Signal, Slot
@@ -22,7 +22,7 @@ _PIXEL_STEP = 64  # a panel's pixels are asked for in these steps, so that resiz
 _ZOOM_STEP = 1.5
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class _Look:
     """How every map is drawn at present."""
 
@@ -30,8 +30,6 @@ class _Look:
     outline: Outline
     numbers: bool
     decimals: int | None
-    selected: Cell | None
-    cross: Cell | None
 
 
 class _MapItem(pg.GraphicsObject):  # type: ignore[misc]
@@ -50,8 +48,9 @@ class _MapItem(pg.GraphicsObject):  # type: ignore[misc]
         if bounds != self._bounds:
             self.prepareGeometryChange()
             self._bounds = bounds
-        self._frame, self._look = frame, look
-        self.update()
+        if frame is not self._frame or look != self._look:
+            self._frame, self._look = frame, look
+            self.update()
 
     def boundingRect(self) -> QRectF:
         return self._bounds
@@ -138,6 +137,7 @@ class Heatmaps(QWidget):
         self._plan: layout.FigureLayout | None = None
         self._hovered: Cell | None = None
         self._linking = False
+        self._around_shows: object = None
         self._graphics = pg.GraphicsView(self, background=None)
         self._graphics.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._graphics.setFrameShape(pg.QtWidgets.QFrame.Shape.NoFrame)
@@ -165,7 +165,7 @@ class Heatmaps(QWidget):
         old = self._picture
         self._picture = picture
         self._look = _Look(
-            self._style, picture.outline, snapshot.show_numbers, snapshot.decimals, snapshot.selected, snapshot.cell
+            self._style, replace(picture.outline, generation=0), snapshot.show_numbers, snapshot.decimals
         )
         rearranged = old is None or old.outline is None or self._arrangement(old) != self._arrangement(picture)
         if rearranged or len(self._panels) != len(self._shown_names(picture)):
@@ -173,7 +173,16 @@ class Heatmaps(QWidget):
         for panel in self._panels:
             panel.frame = picture.frames.get(panel.name)
             panel.cells.show_frame(panel.frame, self._look)
-        self._around.update()
+        around = (
+            self._look,
+            snapshot.selected,
+            snapshot.cell,
+            [_told(panel.frame) for panel in self._panels],
+            picture.view,
+        )
+        if rearranged or around != self._around_shows:
+            self._around_shows = around
+            self._around.update()
 
     def use_style(self, style: paint.Style) -> None:
         """Light or dark."""
@@ -192,9 +201,9 @@ class Heatmaps(QWidget):
 
     def row_as_text(self) -> str:
         """The selected row of every head as tab-separated numbers, a line a head; empty where none is selected."""
-        if self._look is None or self._look.selected is None:
+        if self._snapshot is None or self._snapshot.selected is None:
             return ""
-        row = self._look.selected.row
+        row = self._snapshot.selected.row
         lines = []
         for panel in self._panels:
             frame = panel.frame
@@ -438,8 +447,8 @@ class Heatmaps(QWidget):
 
     def paint_surroundings(self, painter: QPainter) -> None:
         """What lies around the maps; called by the scene."""
-        picture, look, plan = self._picture, self._look, self._plan
-        if picture is None or picture.outline is None or look is None or plan is None:
+        picture, look, plan, snapshot = self._picture, self._look, self._plan, self._snapshot
+        if picture is None or picture.outline is None or look is None or plan is None or snapshot is None:
             return
         seen = self._window()
         window = (seen.top(), seen.bottom(), seen.left(), seen.right())
@@ -447,12 +456,20 @@ class Heatmaps(QWidget):
             if panel.place is not None:
                 paint.paint_surroundings(
                     painter, panel.place, window, panel.frame, picture.outline, look.style,
-                    selected=look.selected, cross=look.cross, panel=panel.name,
+                    selected=snapshot.selected, cross=snapshot.cell, panel=panel.name,
                 )  # fmt: skip
         first = next((panel.frame for panel in self._panels if panel.frame is not None), None)
         if first is not None:
             paint.paint_colour_bar(painter, plan, first, picture.view, look.style)
             paint.paint_legend(painter, plan, picture, look.style)
+
+
+def _told(frame: Frame | None) -> object:
+    """What the surroundings tell of a frame."""
+    if frame is None:
+        return None
+    sums = frame.row_sums.tobytes() if frame.row_sums is not None and len(frame.row_sums) <= 256 else frame.generation
+    return frame.panel, frame.level, frame.scale, frame.counts, frame.rows, frame.cols, sums
 
 
 def _stepped(pixels: float) -> int:

@@ -79,6 +79,7 @@ class PipelineStrip(QWidget):
 
     def present(self, snapshot: Snapshot) -> None:
         picture = snapshot.shown
+        before = self._view, self._stages, self._mask, self._thumbnails
         self._view = snapshot.view
         self._mask = snapshot.spec.mask
         self._typed_stage = stages_of(snapshot.spec)[0] if is_typed(snapshot.spec.source) else ""
@@ -91,7 +92,8 @@ class PipelineStrip(QWidget):
         self._thumbnails = {
             name: frames[f"thumbnail:{name}"] for name, _ in self._stages if f"thumbnail:{name}" in frames
         }
-        self.update()
+        if before != (self._view, self._stages, self._mask, self._thumbnails):
+            self.update()
 
     def _words(self, stage: str) -> tuple[str, str]:
         words, formula = _OPERATIONS[stage]

@@ -27,7 +27,7 @@ def _program(spec, folder, size=(1920, 1080)):
     from attnviz.figure.fonts import load_fonts
     from attnviz.spec import View
 
-    application = QApplication.instance() or QApplication(["benchmark"])
+    program_ = QApplication.instance() or QApplication(["benchmark"])
     load_fonts()
 
     def one_thread():
@@ -39,25 +39,36 @@ def _program(spec, folder, size=(1920, 1080)):
     program.window.use_layout("explore")
     program.window.resize(*size)
     program.window.show()
-    _settle(application, program)
-    return application, program
+    _settle(program)
+    return program
 
 
-def _settle(application, program):
+def _settle(program):
     """Run the event loop until the wanted picture is exact and painted."""
-    while True:
-        application.processEvents()
-        snapshot = program.session.snapshot()
-        wanted = program.controller.wanted()
-        picture = snapshot.picture
-        if (
-            not snapshot.running and picture is not None and picture.complete
-            and (picture.spec, picture.view) == wanted
+    from PySide6.QtCore import QEventLoop
+
+    def stands():
+        picture = program.session.snapshot().picture
+        return (
+            picture is not None and picture.complete and (picture.spec, picture.view) == program.controller.wanted()
             and {frame.generation for frame in picture.heads} == {program.session.generation}
-        ):  # fmt: skip
-            program.window.heatmaps.repaint_now()
-            return
-        time.sleep(0)
+        )  # fmt: skip
+
+    loop = QEventLoop()
+    program.controller.settled.connect(loop.quit)
+    while not stands():
+        loop.exec()
+    program.controller.settled.disconnect(loop.quit)
+    program.window.heatmaps.repaint_now()
+
+
+def _rest(seconds):
+    """Run the event loop for a while."""
+    from PySide6.QtCore import QEventLoop, QTimer
+
+    loop = QEventLoop()
+    QTimer.singleShot(int(seconds * 1000), loop.quit)
+    loop.exec()
 
 
 def _textbook(torch, x, parts, triangle):
@@ -83,21 +94,18 @@ def edit():
     triangle = torch.ones(1024, 1024, dtype=torch.bool).triu(1)
     ours, book = [], []
     with tempfile.TemporaryDirectory() as folder:
-        application, program = _program(spec, folder)
+        program = _program(spec, folder)
         for wanted in (other, spec):
             program.controller.edit_spec(wanted)
-            _settle(application, program)
+            _settle(program)
         for repeat in range(REPEATS):
             for arm in ("ours", "book") if repeat % 2 else ("book", "ours"):
-                end = time.monotonic() + REST
-                while time.monotonic() < end:
-                    application.processEvents()
-                    time.sleep(0.01)
+                _rest(REST)
                 wanted = other if program.controller.wanted()[0] == spec else spec
                 start = time.perf_counter()
                 if arm == "ours":
                     program.controller.edit_spec(wanted)
-                    _settle(application, program)
+                    _settle(program)
                     ours.append(time.perf_counter() - start)
                 else:
                     with torch.inference_mode():
@@ -115,7 +123,7 @@ def hammer():
 
     spec = make_spec(RandomEmbeddings(length=1024), num_heads=12)
     with tempfile.TemporaryDirectory() as folder:
-        application, program = _program(spec, folder)
+        program = _program(spec, folder)
         late, ticks, edits = [], [time.perf_counter()], [0]
 
         def tick():
@@ -135,13 +143,10 @@ def hammer():
             timer.setTimerType(Qt.TimerType.PreciseTimer)
             timer.timeout.connect(slot)
             timer.start()
-        end = time.monotonic() + 5
-        while time.monotonic() < end:
-            application.processEvents()
-            time.sleep(0)
+        _rest(5)
         for timer in timers:
             timer.stop()
-        _settle(application, program)
+        _settle(program)
         generations = {frame.generation for frame in program.session.snapshot().picture.heads}
         program.window.close()
         behind = [thread for thread in threading.enumerate() if thread.name.startswith("attnviz")]
