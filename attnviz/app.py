@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from functools import partial
+from importlib import resources
 from pathlib import Path
 from types import TracebackType
 
@@ -23,7 +24,7 @@ from PySide6.QtCore import (
     Slot,
     qInstallMessageHandler,
 )
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QGuiApplication, QIcon, QPixmap
 from PySide6.QtWidgets import QApplication, QFileDialog, QMessageBox
 
 from attnviz import __version__, screens
@@ -105,6 +106,8 @@ class Program(QObject):
             "pan_up": partial(heads.pan, 0, -1), "pan_down": partial(heads.pan, 0, 1),
             "pan_left": partial(heads.pan, -1, 0), "pan_right": partial(heads.pan, 1, 0),
             "open": self._on_open, "save": self._on_save, "export": self._on_export, "about": self._on_about,
+            "decimals_auto": partial(self.controller.set_decimals, None),
+            **{f"decimals_{n}": partial(self.controller.set_decimals, n) for n in (2, 4, 6)},
             "copy_picture": self._on_copy_picture, "copy_numbers": self._on_copy_numbers,
         }  # fmt: skip
         for name, slot in slots.items():
@@ -296,6 +299,12 @@ class _Interrupts(QObject):
         self._write.close()
 
 
+def _icon() -> QIcon:
+    picture = QPixmap()
+    picture.loadFromData(resources.files("attnviz.resources").joinpath("icons", "attnviz.png").read_bytes())
+    return QIcon(picture)
+
+
 def run_window(asked: tuple[AttentionSpec, View] | None, *, platform_was_ours: bool) -> int:
     """Open the window and run until it closes. Returns the exit status.
 
@@ -306,6 +315,7 @@ def run_window(asked: tuple[AttentionSpec, View] | None, *, platform_was_ours: b
     application.setApplicationName("attnviz")
     application.setOrganizationName("attnviz")
     load_fonts()
+    application.setWindowIcon(_icon())
     program = build_window(asked, QSettings("attnviz", "attnviz"))
     sys.excepthook = partial(_on_bug, program)
     interrupts = _Interrupts(program)

@@ -41,6 +41,12 @@ ROWS: tuple[ActionRow, ...] = (
     _row("panel_module", "View", QT_TRANSLATE_NOOP("Actions", "Module"), "F4", on_map=False, checkable=True),
     _row("dark", "View", QT_TRANSLATE_NOOP("Actions", "Dark colours"), "Ctrl+D", on_map=False, checkable=True),
     _row("numbers", "View", QT_TRANSLATE_NOOP("Actions", "Numbers in cells"), "N", checkable=True),
+    _row(
+        "decimals_auto", "View", QT_TRANSLATE_NOOP("Actions", "Numbers: percent or short"), "Ctrl+Shift+0", on_map=False
+    ),
+    _row("decimals_2", "View", QT_TRANSLATE_NOOP("Actions", "Numbers: 2 decimals"), "Ctrl+Shift+2", on_map=False),
+    _row("decimals_4", "View", QT_TRANSLATE_NOOP("Actions", "Numbers: 4 decimals"), "Ctrl+Shift+4", on_map=False),
+    _row("decimals_6", "View", QT_TRANSLATE_NOOP("Actions", "Numbers: 6 decimals"), "Ctrl+Shift+6", on_map=False),
     _row("zoom_in", "View", QT_TRANSLATE_NOOP("Actions", "Zoom in"), "+", "="),
     _row("zoom_out", "View", QT_TRANSLATE_NOOP("Actions", "Zoom out"), "-"),
     _row("zoom_all", "View", QT_TRANSLATE_NOOP("Actions", "Whole map"), "0"),

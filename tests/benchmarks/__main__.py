@@ -27,7 +27,7 @@ def _program(spec, folder, size=(1920, 1080)):
     from attnviz.figure.fonts import load_fonts
     from attnviz.spec import View
 
-    program_ = QApplication.instance() or QApplication(["benchmark"])
+    application = QApplication.instance() or QApplication(["benchmark"])
     load_fonts()
 
     def one_thread():
@@ -36,6 +36,7 @@ def _program(spec, folder, size=(1920, 1080)):
 
     settings = QSettings(os.path.join(folder, "benchmark.ini"), QSettings.Format.IniFormat)  # noqa: PTH118
     program = app.build_window((spec, View()), settings, one_thread)
+    program.application = application  # must outlive the window
     program.window.use_layout("explore")
     program.window.resize(*size)
     program.window.show()
@@ -134,10 +135,12 @@ def hammer():
         masks = ("none", "three-step", "neg-inf")
 
         def change():
-            edits[0] += 1
-            wanted = program.controller.wanted()[0]
-            program.controller.edit_spec(edited(wanted, mask=masks[edits[0] % 3], dropout=edits[0] % 7 / 10))
+            while edits[0] < 200 * (time.perf_counter() - began):  # a late timer catches up: 200 a second it is
+                edits[0] += 1
+                wanted = program.controller.wanted()[0]
+                program.controller.edit_spec(edited(wanted, mask=masks[edits[0] % 3], dropout=edits[0] % 7 / 10))
 
+        began = time.perf_counter()
         timers = [QTimer(interval=5), QTimer(interval=5)]
         for timer, slot in zip(timers, (tick, change), strict=True):
             timer.setTimerType(Qt.TimerType.PreciseTimer)
