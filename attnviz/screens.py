@@ -10,8 +10,9 @@ from collections.abc import MutableMapping
 from pathlib import Path
 
 APT_LINE = (
-    "apt install libglib2.0-0 libegl1 libgl1 libxkbcommon-x11-0 libdbus-1-3 libfontconfig1 libxcb-cursor0 libxcb-icccm4 "
-    "libxcb-image0 libxcb-keysyms1 libxcb-randr0 libxcb-render-util0 libxcb-shape0 libxcb-xinerama0 libxcb-xkb1"
+    "apt install libglib2.0-0 libegl1 libgl1 libxkbcommon-x11-0 libdbus-1-3 libfontconfig1 libxcb-cursor0 "
+    "libxcb-icccm4 libxcb-image0 libxcb-keysyms1 libxcb-randr0 libxcb-render-util0 libxcb-shape0 libxcb-xinerama0 "
+    "libxcb-xkb1"
 )
 DNF_LINE = (
     "dnf install glib2 mesa-libEGL mesa-libGL libxkbcommon-x11 dbus-libs fontconfig xcb-util-cursor xcb-util-wm "
