@@ -23,6 +23,7 @@ Window = tuple[float, float, float, float]
 HATCHED_FROM: Final = 12.0
 CROSSED_FROM: Final = 28.0
 GAPS_FROM: Final = 28.0
+_PERCENT_FROM: Final = 40.0  # in smaller cells two short digits are read more easily
 _LEAST_NUMBER = 8.0
 _STAIRS_FROM = 3.0
 
@@ -302,6 +303,8 @@ def _paint_numbers(
     places = [(grid.rows.start + r, grid.cols.start + c) for r, c in np.argwhere(shown == CellClass.ORDINARY).tolist()]
     values = [float(frame.values[row - top, col - left]) for row, col in places]
     for way in marks.formats(frame, decimals, len(grid.cols)):
+        if way == "%" and grid.side < _PERCENT_FROM * unit:
+            continue
         texts = [marks.formatted(value, way) for value in values]
         wanted = max(0.19 * grid.side, min(12.0 * unit, 0.28 * grid.side))
         ruler = QFontMetricsF(sized(100))  # widths grow with the font, so measure once

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from attnviz.frames import Outline
 from attnviz.spec import QUERY_KEY_STAGES
 
-_LABEL_EMS = 9.0
+_LABEL_EMS = 7.0
 
 
 class Labels(Sequence[str]):

@@ -29,9 +29,9 @@ SUMS_FROM: Final = 12.0
 """Rows lower than this have no room for their sum."""
 
 LEAST_LABEL_STEP: Final = 14.0
-_SLANTED_EMS = 8.0
+_SLANTED_EMS = 6.5
 _SHORT_EMS = 2.8  # labels as short as numbers are thinned out rather than slanted
-_LABELS_WORTH = 0.35  # labels that leave less than this share of the maps' area are left out
+_LABELS_WORTH = 0.15  # labels that leave less than this share of the maps' area are left out
 _CELL_CAP = 200.0
 _STRETCH = 3.0
 _SIN, _COS = math.sin(math.radians(ROTATION)), math.cos(math.radians(ROTATION))

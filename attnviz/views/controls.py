@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
     QVBoxLayout,
     QWidget,
 )
-from superqt import QCollapsible, QLabeledDoubleSlider
+from superqt import QLabeledDoubleSlider
 
 from attnviz.session import Snapshot
 from attnviz.spec import AttentionSpec, Colours, DType, Norm, SpecError, View, edited, fixed_by
@@ -129,8 +129,11 @@ class Controls(QFrame):
         self._add_combo("dtype", self.tr("dtype"), form, get_args(DType))
 
     def _make_more(self) -> None:
-        more = QCollapsible(self.tr("More"))
-        more.setDuration(0)
+        self._more = QPushButton()
+        self._more.setCheckable(True)
+        self._more.setProperty("link", True)
+        self._more.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self._column.addWidget(self._more, 0, Qt.AlignmentFlag.AlignLeft)
         page = QWidget()
         inner = QVBoxLayout(page)
         inner.setContentsMargins(0, 0, 0, 0)
@@ -163,8 +166,15 @@ class Controls(QFrame):
             combo.addItems(values)
             combo.textActivated.connect(lambda value, field=field: self._edit_view(field, value))
             looks.addRow(words, combo)
-        more.addWidget(page)
-        self._column.addWidget(more)
+        self._column.addWidget(page)
+        self._page = page
+        self._more.toggled.connect(self._show_more)
+        self._show_more(False)
+
+    @Slot(bool)
+    def _show_more(self, shown: bool) -> None:
+        self._page.setVisible(shown)
+        self._more.setText(self.tr("Less ▾") if shown else self.tr("More ▸"))
 
     def _form(self, into: QVBoxLayout | None = None) -> QFormLayout:
         form = QFormLayout()

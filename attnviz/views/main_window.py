@@ -155,7 +155,7 @@ class MainWindow(QMainWindow):
     def _default_sizes(self) -> None:
         width = max(self.width() - 36, 800)
         if self._layout_name == "learn":
-            self._splitter.setSizes([width * 58 // 100, width * 42 // 100])
+            self._splitter.setSizes([width * 63 // 100, width * 37 // 100])
         else:
             self._splitter.setSizes([310, width - 310, 0] if self._side.isHidden() else [310, width - 730, 420])
         self._splitter.setStretchFactor(self._splitter.indexOf(self._heads_card), 1)
@@ -169,6 +169,7 @@ class MainWindow(QMainWindow):
         if self._layout_name == "learn":
             in_side.append(self._control_panel)
         self._side.setVisible(any(not widget.isHidden() for widget in in_side))
+        self._side.setMinimumWidth(420 if not self.module_page.isHidden() else 300)
         for action, name in PANELS.items():
             if name == panel:
                 self.actions_by_name[action].setChecked(visible)
