@@ -119,6 +119,9 @@ def _paint_column_labels(
     if not level and not place.slanted:
         step = label_step(cell, max(least, min(widest + px * 0.5, strip.width)))
         shown = _steps(left, right, len(labels), step)
+    if place.slanted and not level:  # two slanted lines are as far apart as their cells, times the sine
+        step = label_step(cell, max(least, px * 1.1 / math.sin(math.radians(layout.ROTATION))))
+        shown = _steps(left, right, len(labels), step)
     reach = strip.width + (place.overhang.width if place.overhang else 0.0)
     for col in shown:
         middle = strip.x + (col + 0.5 - left) * cell
