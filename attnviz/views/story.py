@@ -31,9 +31,18 @@ def story(snapshot: Snapshot) -> tuple[str, str]:
     weights = _row(frame, row)
     if weights is None:
         return "", ""
+    if picture.view.stage == "dropped_weights":
+        return _dropped(picture, sum(weights))
     if picture.spec.mask == "none":
         return _unmasked(picture, row, weights)
     return _masked(snapshot, picture, row, weights)
+
+
+def _dropped(picture: Picture, total: float) -> tuple[str, str]:
+    large = _tr("After dropout this row sums to {total}: on average over many draws it is 1.")
+    factor = 1 / (1 - picture.spec.dropout)
+    small = _tr("What stays is multiplied by 1/(1 − p) = {factor}.")
+    return large.format(total=f"{total:.2f}"), small.format(factor=f"{factor:.2f}")
 
 
 def _unmasked(picture: Picture, row: int, weights: list[float]) -> tuple[str, str]:
@@ -59,13 +68,6 @@ def _masked(snapshot: Snapshot, picture: Picture, row: int, weights: list[float]
     outline = picture.outline
     assert outline is not None  # noqa: S101
     own = row + outline.n_keys - outline.n_queries
-    total = sum(weights)
-    if picture.view.stage == "dropped_weights":
-        dropped = _tr("After dropout this row sums to {total}: on average over many draws it is 1.")
-        factor = _tr("What stays is multiplied by 1/(1 − p) = {factor}.").format(
-            factor=f"{1 / (1 - picture.spec.dropout):.2f}"
-        )
-        return dropped.format(total=f"{total:.2f}"), factor
     if own + 1 >= outline.n_keys:
         return _tr("The last word has nothing to hide, so its row never changes."), ""
     before = snapshot.before
