@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from attnviz.frames import Failure, Finished, Outline, Probe
 from attnviz.session import Cell, Problem, Session, Window
-from attnviz.spec import AttentionSpec, Request, SpecError, View, Viewport, edited
+from attnviz.spec import QUERY_KEY_STAGES, AttentionSpec, Request, SpecError, View, Viewport, edited
 from attnviz.worker import Job, Worker
 
 FRAME_MS = 16
@@ -141,12 +141,22 @@ class Controller(QObject):
 
     def _begin(self, spec: AttentionSpec, view: View, failure: Failure | None = None) -> None:
         self._last_begun = time.monotonic()
+        if not self._same_map(spec, view):  # a window of cells means nothing on a map of another shape
+            self._viewport = msgspec.structs.replace(self._viewport, rows=None, cols=None)
+            self._session.update(window=None)
         generation = self._session.begin(spec, view)
         if failure is not None:
             self._session.update(failure=failure)
         request = Request(spec=spec, view=view, viewport=self._viewport, generation=generation)
         self._worker.submit(request)
         self._show()
+
+    def _same_map(self, spec: AttentionSpec, view: View) -> bool:
+        """Whether rows and columns mean what they meant in the picture asked for before."""
+        before = self._session.snapshot()
+        if {view.stage, before.view.stage} <= QUERY_KEY_STAGES:
+            return spec.source == before.spec.source
+        return (spec, view.stage) == (before.spec, before.view.stage)
 
     # ---------------------------------------------------------------------------------------------------- messages
 

@@ -207,6 +207,24 @@ def test_zoom_is_linked_and_asks_for_the_window_alone(qtbot, open_window):
     assert program.session.snapshot().window is None
 
 
+def test_a_zoom_does_not_outlive_its_map(qtbot, open_window):
+    program = open_window((make_spec(RandomEmbeddings(length=700), num_heads=1), View()))
+    for _ in range(5):
+        press(qtbot, program, Qt.Key.Key_Plus)
+    assert program.session.snapshot().window is not None
+    program.controller.edit_view(View(stage="values"))
+    settle(qtbot, program)
+    assert program.session.snapshot().picture.heads[0].rows == (0, 700)
+    program.controller.edit_view(View())
+    settle(qtbot, program)
+    for _ in range(5):
+        press(qtbot, program, Qt.Key.Key_Plus)
+    program.controller.edit_spec(make_spec())
+    settle(qtbot, program)
+    assert program.session.snapshot().picture.heads[0].rows == (0, 6)
+    assert program.session.snapshot().window is None
+
+
 def test_a_failing_device_gives_a_banner_and_the_program_goes_on_with_the_last_that_worked(qtbot, open_window):
     program = open_window((make_spec(), View()), lambda: Engine(TwoCudaDevices(fails_at=3)))
     names = [device.name for device in program.session.snapshot().devices]
