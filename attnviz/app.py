@@ -327,6 +327,7 @@ def run_window(asked: tuple[AttentionSpec, View] | None, *, platform_was_ours: b
 
     interrupts.interrupted.connect(interrupted)
     if platform_was_ours and QGuiApplication.platformName() == "offscreen":
+        program.window.resize(1280, 800)  # a picture for a person, whatever the screen that is not there measures
         program.controller.settled.connect(partial(_write_window, program, status))
     program.window.show()
     application.exec()
