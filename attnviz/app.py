@@ -328,12 +328,18 @@ def run_window(asked: tuple[AttentionSpec, View] | None, *, platform_was_ours: b
     interrupts.interrupted.connect(interrupted)
     if platform_was_ours and QGuiApplication.platformName() == "offscreen":
         program.window.resize(1280, 800)  # a picture for a person, whatever the screen that is not there measures
-        program.controller.settled.connect(partial(_write_window, program, status))
+        program.controller.settled.connect(partial(_write_window_once, program, status, []))
     program.window.show()
     application.exec()
     interrupts.stop()
     sys.excepthook = sys.__excepthook__
     return status[0]
+
+
+def _write_window_once(program: Program, status: list[int], written: list[bool]) -> None:
+    if not written:  # painting may settle again
+        written.append(True)
+        _write_window(program, status)
 
 
 def _write_window(program: Program, status: list[int]) -> None:

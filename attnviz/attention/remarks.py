@@ -22,9 +22,11 @@ def rounding_remarks(spec: AttentionSpec, sums: Sequence[Tensor]) -> tuple[str, 
     lead = -math.log(limits.smallest_normal * limits.eps / 2)
     remarks = []
     if empty:
+        first = min(int((row_sums[:, 0] == 0).nonzero()[0]) for row_sums in sums if (row_sums == 0).any())
         remarks.append(
-            f"{_rows(empty)} NaN: a future score leads the visible ones by more than {lead:.1f}, so in {spec.dtype} "
-            "every visible weight became 0 before the division, and 0/0 is no number. The −∞ mask has no such limit."
+            f"{_rows(empty)} NaN (row {first} first): a future score leads the visible ones by more than {lead:.1f}, so "
+            f"in {spec.dtype} every visible weight became 0 before the division, and 0/0 is no number. "
+            "The −∞ mask has no such limit."
         )
     if faint:
         remarks.append(

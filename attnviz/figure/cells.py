@@ -336,7 +336,7 @@ def _frame_future_cells(painter: QPainter, grid: _Grid, shown: npt.NDArray[np.ui
     pen.setJoinStyle(Qt.PenJoinStyle.MiterJoin)
     painter.setPen(pen)
     painter.setBrush(Qt.BrushStyle.NoBrush)
-    inset = width / 2 + max(1, grid.side / 70)
+    inset = width / 2 + (3.6 if grid.side >= 60 else 1)  # the cross-hair's own frame stays outside of it
     for row, col in np.argwhere((cols > rows + shift) & ~hidden).tolist():
         cell = grid.cell(grid.rows.start + row, grid.cols.start + col)
         painter.drawRect(cell.adjusted(inset, inset, -inset, -inset))

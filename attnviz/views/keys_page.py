@@ -12,7 +12,7 @@ class KeysPage(QDialog):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setWindowTitle(self.tr("All keys"))
-        self.resize(760, 560)
+        self.resize(860, 760)
         self._area = QScrollArea()
         self._area.setWidgetResizable(True)
         column = QVBoxLayout(self)

@@ -114,12 +114,18 @@ class PipelineStrip(QWidget):
                 break
         else:
             widths = [min(width, (self.width() - gap * (len(lines) - 1) - 1) / len(lines)) for width in widths]
+        worded = {stage for stage, _ in self._stages} if level != "picture" else set()
+        for place, (stage, _) in enumerate(self._stages):
+            if stage == self._view.stage and not worded:  # the stage that is shown keeps its words if they have room
+                wide = _width("words", *lines[place])
+                if sum(widths) - widths[place] + wide + gap * (len(widths) - 1) <= self.width() - 1:
+                    widths[place] = wide
+                    worded = {stage}
         x = 0.5
         self._boxes = []
         for (stage, _), (words, formula, shape), width in zip(self._stages, lines, widths, strict=True):
             second = {"all": f"{formula}  {shape}", "shape": shape}.get(level, "")
-            rect = QRectF(x, 2.5, width, 52)
-            self._boxes.append(_Box(stage, "" if level == "picture" else words, second, rect))
+            self._boxes.append(_Box(stage, words if stage in worded else "", second, QRectF(x, 2.5, width, 52)))
             x += width + gap
 
     def paintEvent(self, _event: QPaintEvent) -> None:

@@ -26,6 +26,9 @@ class SentenceCard(QFrame):
         self._own = QPushButton(self.tr("your own sentence ▸"))
         self._own.setProperty("link", True)
         self._own.setCursor(Qt.CursorShape.PointingHandCursor)
+        kept = self._own.sizePolicy()
+        kept.setRetainSizeWhenHidden(True)  # its line is there from the start, so that nothing jumps
+        self._own.setSizePolicy(kept)
         self._own.clicked.connect(self.own_text_asked)
         column = QVBoxLayout(self)
         column.setContentsMargins(24, 18, 24, 16)
@@ -34,7 +37,7 @@ class SentenceCard(QFrame):
         column.addWidget(self._small)
         column.addStretch(1)
         column.addWidget(self._own, 0, Qt.AlignmentFlag.AlignLeft)
-        self.setMinimumHeight(150)  # the words change, the layout must not jump
+        self.setMinimumHeight(176)  # the words change, the layout must not jump
 
     def present(self, snapshot: Snapshot) -> None:
         if snapshot.stale:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QSizePolicy, QWidget
 
 from attnviz.frames import CellClass
 from attnviz.session import Snapshot
@@ -26,10 +26,12 @@ class StatusLine(QWidget):
         self._cancel.clicked.connect(self.cancelled)
         row = QHBoxLayout(self)
         row.setContentsMargins(16, 2, 16, 2)
-        for widget in (self._dot, self._left, self._progress, self._cancel, self._said):
+        # where the line is short, what stands on the left gives way to the numbers under the pointer
+        self._left.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        row.addWidget(self._dot)
+        row.addWidget(self._left, 1)
+        for widget in (self._progress, self._cancel, self._said, self._right):
             row.addWidget(widget)
-        row.addStretch(1)
-        row.addWidget(self._right)
         self._show_slow(False)
         self._slow = QTimer(self, singleShot=True, interval=150)
         self._slow.timeout.connect(lambda: self._show_slow(True))
@@ -66,6 +68,8 @@ class StatusLine(QWidget):
         outline = picture.outline
         heads = self.tr("1 head") if spec.num_heads == 1 else self.tr("{n} heads").format(n=spec.num_heads)
         state = self.tr("computing") if snapshot.running else self.tr("ready")
+        if snapshot.failure is not None and not snapshot.running:
+            state = self.tr("the last good picture")
         if snapshot.show_before and snapshot.before is not None:
             state = self.tr("the state before")
         parts = [state, f"{heads} × {self.tr('{n} tokens').format(n=f'{outline.n_keys:,}')}"]
@@ -76,7 +80,7 @@ class StatusLine(QWidget):
             held, budget = picture.finished.held_bytes, picture.finished.budget_bytes
             parts.append(self.tr("{held} of {budget}").format(held=_bytes(held), budget=_bytes(budget)))
         if spec.drops:
-            parts.append(self.tr("dropout drawn by {generator}").format(generator=spec.dropout_generator))
+            parts.append(self.tr("dropout: {generator} generator").format(generator=spec.dropout_generator))
         level = picture.heads[0].level if picture.heads else 1
         if level > 1:
             parts.append(self.tr("brightest of {n} × {n} cells").format(n=level))
@@ -87,9 +91,10 @@ class StatusLine(QWidget):
         if probe is None or picture is None or picture.outline is None or snapshot.cell is None:
             return ""
         outline = picture.outline
-        query = outline.tokens[probe.row + outline.n_keys - outline.n_queries]
-        names = [self.tr("query {token}").format(token=query)]
+        token = outline.tokens[probe.row + outline.n_keys - outline.n_queries]
         square = outline.stage in _KEY_STAGES
+        asks = self.tr("query {token}") if square else self.tr("token {token}")
+        names = [asks.format(token=token)]
         if square and probe.col < outline.n_keys:
             names.append(self.tr("key {token}").format(token=outline.tokens[probe.col]))
         else:

@@ -24,18 +24,37 @@ def story(snapshot: Snapshot) -> tuple[str, str]:
         return picture.finished.remarks[0], " ".join(picture.finished.remarks[1:])
     frame = picture.heads[0]
     if frame.row_sums is None:
-        return "", ""
+        return _other_stage(picture.view.stage)
     if snapshot.selected is None:
         return _tr("Click a word, or use the arrows."), _tr("A row shows where that word looks.")
     row = snapshot.selected.row
     weights = _row(frame, row)
     if weights is None:
-        return "", ""
+        return _tr("Each row is a word that asks; bright columns are the words it looks at."), ""
     if picture.view.stage == "dropped_weights":
         return _dropped(picture, sum(weights))
     if picture.spec.mask == "none":
         return _unmasked(picture, row, weights)
     return _masked(snapshot, picture, row, weights)
+
+
+def _other_stage(stage: str) -> tuple[str, str]:
+    """What a stage that holds no weights is."""
+    large, small = {
+        "inputs": (_tr("Each word is a row of numbers."), _tr("Attention mixes these rows.")),
+        "queries": (_tr("What each word asks for."), _tr("A learnt matrix makes it from the input.")),
+        "keys": (_tr("What each word offers to be found by."), _tr("A learnt matrix makes it from the input.")),
+        "values": (_tr("What each word hands over when it is looked at."), ""),
+        "scores": (_tr("How well each question fits each offer."), _tr("Query times key, one number a pair.")),
+        "scaled_scores": (_tr("The same scores on a scale that the softmax can use."), ""),
+        "masked_scores": (_tr("The future is set to −∞ before anything is shared out."), _tr("e to the −∞ is 0.")),
+        "row_sums": (_tr("What the triangle left of each row."), _tr("Dividing by it makes every row 1 again.")),
+        "context": (_tr("Each word's mixture of values, by its weights."), ""),
+        "dropped_context": (_tr("The mixtures after dropout."), ""),
+        "joined": (_tr("All heads' mixtures side by side."), ""),
+        "output": (_tr("What the module hands on."), ""),
+    }.get(stage, ("", ""))
+    return large, small
 
 
 def _dropped(picture: Picture, total: float) -> tuple[str, str]:

@@ -33,7 +33,7 @@ LIGHT = Colours(
 )  # fmt: skip
 DARK = Colours(
     ground="#17181c", card="#202127", field="#17181c", hairline="#34363d", ink="#ececf0", muted="#9a9dab",
-    accent="#6d8bff", accent_soft="#26304f", on_accent="#ffffff", leak="#ff5c57", good="#40b85a",
+    accent="#6d8bff", accent_soft="#26304f", on_accent="#0f1117", leak="#ff5c57", good="#40b85a",
 )  # fmt: skip
 
 
