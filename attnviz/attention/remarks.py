@@ -24,8 +24,8 @@ def rounding_remarks(spec: AttentionSpec, sums: Sequence[Tensor]) -> tuple[str, 
     if empty:
         first = min(int((row_sums[:, 0] == 0).nonzero()[0]) for row_sums in sums if (row_sums == 0).any())
         remarks.append(
-            f"{_rows(empty)} NaN (row {first} first): a future score leads the visible ones by more than {lead:.1f}, so "
-            f"in {spec.dtype} every visible weight became 0 before the division, and 0/0 is no number. "
+            f"{_rows(empty)} NaN (row {first} first): a future score leads the visible ones by more than {lead:.1f}, "
+            f"so in {spec.dtype} every visible weight became 0 before the division, and 0/0 is no number. "
             "The −∞ mask has no such limit."
         )
     if faint:
