@@ -167,7 +167,7 @@ import sys, time
 start = time.perf_counter()
 if sys.argv[1] == "eager":
     import torch
-from PySide6.QtCore import QSettings
+from PySide6.QtCore import QEventLoop, QSettings
 from PySide6.QtWidgets import QApplication
 from attnviz import app
 from attnviz.figure.fonts import load_fonts
@@ -177,10 +177,9 @@ program = app.build_window(None, QSettings(sys.argv[2], QSettings.Format.IniForm
 program.window.show()
 application.processEvents()
 shown = time.perf_counter() - start
-done = []
-program.controller.settled.connect(lambda: done.append(1))
-while not done:
-    application.processEvents()
+loop = QEventLoop()
+program.controller.settled.connect(loop.quit)
+loop.exec()
 print(shown, time.perf_counter() - start)
 program.window.close()
 """
