@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal, Slot
+import html
+
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
 from attnviz.frames import Failure
@@ -20,6 +22,8 @@ class Banner(QFrame):
         self._failure: Failure | None = None
         self._words = QLabel()
         self._words.setWordWrap(True)
+        self._words.setTextFormat(Qt.TextFormat.PlainText)
+        self._words.setMinimumWidth(1)  # a long path must not widen the window
         self._words.setProperty("role", "problem")
         self._details = QPlainTextEdit()
         self._details.setReadOnly(True)
@@ -45,7 +49,9 @@ class Banner(QFrame):
         failure = self._failure = snapshot.failure
         self.setVisible(failure is not None)
         if failure is not None:
-            self._words.setText(f"{failure.sentence} {failure.advice}".strip())
+            words = f"{failure.sentence} {failure.advice}".strip()
+            self._words.setText(words)
+            self._words.setToolTip(f"<span>{html.escape(words)}</span>")
             self._details.setPlainText(failure.details)
             self._more.setChecked(False)
             self._more.setVisible(bool(failure.details))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -18,6 +18,8 @@ from PySide6.QtWidgets import (
 from attnviz.frames import ParameterRow
 from attnviz.session import Snapshot
 from attnviz.views import theme
+
+_NUMBERS = 3  # the column of counts
 
 
 class ModulePage(QFrame):
@@ -62,15 +64,15 @@ class ModulePage(QFrame):
         if not rows:
             self._note.setText(self.tr("There is no module here: the numbers were worked by hand or drawn directly."))
             return
-        soft = QColor(theme.current().accent_soft)
         self.table.setRowCount(len(rows))
         for place, row in enumerate(rows):
             shape = " × ".join(map(str, row.shape))
             for col, text in enumerate((row.name, row.kind, shape, f"{row.numel:,}", f"{row.dtype}, {row.device}")):
                 item = QTableWidgetItem(text)
-                if row.kind == "buffer":
-                    item.setBackground(soft)
+                if col == _NUMBERS:
+                    item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
                 self.table.setItem(place, col, item)
+        self._tint_buffers()
         learnt = sum(row.numel for row in rows if row.kind == "parameter")
         kept = sum(row.numel for row in rows if row.kind == "buffer")
         self._note.setText(
@@ -79,6 +81,19 @@ class ModulePage(QFrame):
                 "device, and nothing learns it."
             ).format(learnt=f"{learnt:,}", kept=f"{kept:,}")
         )
+
+    def _tint_buffers(self) -> None:
+        soft = QColor(theme.current().accent_soft)
+        for place, row in enumerate(self._rows or ()):
+            if row.kind == "buffer":
+                for item in (self.table.item(place, col) for col in range(self.table.columnCount())):
+                    if item is not None:
+                        item.setBackground(soft)
+
+    def changeEvent(self, event: QEvent) -> None:
+        if event.type() == QEvent.Type.PaletteChange:
+            self._tint_buffers()
+        super().changeEvent(event)
 
     def _copy(self) -> None:
         lines = ["\t".join((r.name, r.kind, str(r.shape), str(r.numel), r.dtype, r.device)) for r in self._rows or ()]

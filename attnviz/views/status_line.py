@@ -5,8 +5,9 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QSizePolicy, QWidget
 
-from attnviz.frames import CellClass
-from attnviz.session import Snapshot
+from attnviz.frames import CellClass, Outline
+from attnviz.session import Picture, Snapshot
+from attnviz.spec import QUERY_KEY_STAGES
 from attnviz.views import theme
 
 
@@ -18,6 +19,10 @@ class StatusLine(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._dot, self._left, self._said, self._right = QLabel("●"), QLabel(), QLabel(), QLabel()
+        for label in (self._left, self._said, self._right):
+            label.setTextFormat(Qt.TextFormat.PlainText)  # a token may look like markup
+            label.setMinimumWidth(1)  # long words are cut; they must not widen the window
+        self._dot_colour = ""
         self._progress = QProgressBar()
         self._progress.setFixedWidth(120)
         self._progress.setTextVisible(False)
@@ -49,11 +54,13 @@ class StatusLine(QWidget):
         else:
             self._slow.stop()
             self._show_slow(False)
-        if snapshot.progress is not None:
-            self._progress.setRange(0, snapshot.progress.total)
-            self._progress.setValue(snapshot.progress.done)
-        colour = c.leak if snapshot.failure else c.accent if snapshot.running else c.good
-        self._dot.setStyleSheet(f"color: {colour};")
+        done, total = (snapshot.progress.done, snapshot.progress.total) if snapshot.progress else (0, 1)
+        self._progress.setRange(0, total)
+        self._progress.setValue(done)
+        colour = c.accent if snapshot.running else c.leak if _failed(snapshot) else c.good
+        if colour != self._dot_colour:
+            self._dot_colour = colour
+            self._dot.setStyleSheet(f"color: {colour};")
         self._left.setText(self._state(snapshot))
         self._right.setText(self._under_cross_hair(snapshot))
 
@@ -62,20 +69,16 @@ class StatusLine(QWidget):
         self._cancel.setVisible(shown)
 
     def _state(self, snapshot: Snapshot) -> str:
-        spec, picture = snapshot.spec, snapshot.shown
+        picture = snapshot.shown
         if picture is None or picture.outline is None:
-            return self.tr("loading torch …")
-        outline = picture.outline
+            return self.tr("failed") if _failed(snapshot) else self.tr("loading torch …")
+        spec, outline = picture.spec, picture.outline
         heads = self.tr("1 head") if spec.num_heads == 1 else self.tr("{n} heads").format(n=spec.num_heads)
-        state = self.tr("computing") if snapshot.running else self.tr("ready")
-        if snapshot.failure is not None and not snapshot.running:
-            state = self.tr("the last good picture")
-        if snapshot.show_before and snapshot.before is not None:
-            state = self.tr("the state before")
-        parts = [state, f"{heads} × {self.tr('{n} tokens').format(n=f'{outline.n_keys:,}')}"]
+        tokens = self.tr("1 token") if outline.n_keys == 1 else self.tr("{n} tokens").format(n=f"{outline.n_keys:,}")
+        parts = [self._activity(snapshot, picture), f"{heads} × {tokens}"]
         if picture.finished is not None:
             parts.append(_milliseconds(picture.finished.seconds))
-        parts.append(f"{picture.spec.device} {picture.spec.dtype}")
+        parts.append(f"{spec.device} {spec.dtype}")
         if picture.finished is not None:
             held, budget = picture.finished.held_bytes, picture.finished.budget_bytes
             parts.append(self.tr("{held} of {budget}").format(held=_bytes(held), budget=_bytes(budget)))
@@ -86,25 +89,40 @@ class StatusLine(QWidget):
             parts.append(self.tr("brightest of {n} × {n} cells").format(n=level))
         return " · ".join(parts)
 
+    def _activity(self, snapshot: Snapshot, picture: Picture) -> str:
+        if snapshot.show_before and picture is snapshot.before:
+            return self.tr("the state before")
+        if snapshot.running:
+            return self.tr("computing")
+        if _failed(snapshot):
+            return self.tr("the last good picture") if picture.complete else self.tr("failed")
+        return self.tr("stopped") if snapshot.stale or not picture.complete else self.tr("ready")
+
+    def _names(self, outline: Outline, row: int, col: int) -> list[str]:
+        """The row's and the column's name in words."""
+        square = outline.stage in QUERY_KEY_STAGES
+        asks = self.tr("query {token}") if square else self.tr("token {token}")
+        names = [asks.format(token=_short(outline.tokens[row + outline.n_keys - outline.n_queries]))]
+        if square:
+            names.append(self.tr("key {token}").format(token=_short(outline.tokens[col])))
+        elif outline.stage != "row_sums":
+            names.append(_short(outline.dims[col]) if outline.dims else self.tr("dimension {n}").format(n=col))
+        return names
+
     def _under_cross_hair(self, snapshot: Snapshot) -> str:
-        probe, picture = snapshot.probe, snapshot.picture
+        """The exact numbers; nothing while the picture in sight is not the one they belong to."""
+        probe, picture = snapshot.probe, snapshot.shown
         if probe is None or picture is None or picture.outline is None or snapshot.cell is None:
             return ""
-        outline = picture.outline
-        token = outline.tokens[probe.row + outline.n_keys - outline.n_queries]
-        square = outline.stage in _KEY_STAGES
-        asks = self.tr("query {token}") if square else self.tr("token {token}")
-        names = [asks.format(token=token)]
-        if square and probe.col < outline.n_keys:
-            names.append(self.tr("key {token}").format(token=outline.tokens[probe.col]))
-        else:
-            names.append(self.tr("dimension {n}").format(n=probe.col))
+        if probe.generation != picture.generation:
+            return ""
+        names = self._names(picture.outline, probe.row, probe.col)
         texts = [self._value(v, k) for v, k in zip(probe.values, probe.classes, strict=True)]
         if len(texts) == 1:
             return " · ".join([*names, texts[0]])
         shown = [f"{self.tr('head {n}').format(n=head)} {text}" for head, text in enumerate(texts[:6])]
         if len(texts) > 6:
-            head = snapshot.view.head if snapshot.view.head is not None else 0
+            head = picture.view.head or 0
             shown = [f"{self.tr('head {n}').format(n=head)} {texts[head]}"]
         return " · ".join([*names, *shown])
 
@@ -115,13 +133,19 @@ class StatusLine(QWidget):
             return self.tr("dropped")
         if kind == CellClass.NAN:
             return "NaN"
+        if kind == CellClass.ZERO:
+            return self.tr("exactly 0")
         return f"{value:.4g}".replace("-inf", "−∞").replace("-", "−")
 
 
-_KEY_STAGES = frozenset({
-    "scores", "scaled_scores", "masked_scores", "weights", "unmasked_weights", "unnormalised_weights",
-    "dropped_weights",
-})  # fmt: skip
+def _failed(snapshot: Snapshot) -> bool:
+    """Whether the picture asked for did not come; a failed export, say, leaves it whole."""
+    whole = snapshot.picture is not None and snapshot.picture.complete and not snapshot.stale
+    return snapshot.failure is not None and not snapshot.running and not whole
+
+
+def _short(token: str) -> str:
+    return token if len(token) <= 24 else token[:23] + "…"
 
 
 def _milliseconds(seconds: float) -> str:

@@ -2,133 +2,221 @@
 
 from __future__ import annotations
 
-import math
-
+import numpy as np
+from msgspec.structs import replace
 from PySide6.QtCore import QCoreApplication
 
 from attnviz.frames import CellClass, Frame
 from attnviz.session import Picture, Snapshot
 from attnviz.spec import Lesson
 
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("Story", text)
+translate = QCoreApplication.translate
+_LONGEST_NAME = 24
 
 
 def story(snapshot: Snapshot) -> tuple[str, str]:
     """A large sentence and a smaller one below it; either may be empty."""
     picture = snapshot.shown
     if picture is None or picture.outline is None or not picture.heads:
-        return _tr("One moment: torch is being loaded."), ""
+        if snapshot.failure is not None:
+            return "", ""  # the banner says it
+        return translate("Story", "One moment: torch is being loaded."), ""
     if picture.finished is not None and picture.finished.remarks:
         return picture.finished.remarks[0], " ".join(picture.finished.remarks[1:])
-    frame = picture.heads[0]
+    frame = _frame(picture)
     if frame.row_sums is None:
         return _other_stage(picture.view.stage)
     if snapshot.selected is None:
-        return _tr("Click a word, or use the arrows."), _tr("A row shows where that word looks.")
+        return (
+            translate("Story", "Click a word, or use the arrows."),
+            translate("Story", "A row shows where that word looks."),
+        )
     row = snapshot.selected.row
-    weights = _row(frame, row)
+    if frame.level > 1:
+        large = translate("Story", "A pixel here is the brightest of {n} × {n} cells.").format(n=frame.level)
+        return large, translate("Story", "Zoom in with + until a pixel is one cell, and a row can be read.")
+    weights = _row(picture, frame, row)
     if weights is None:
-        return _tr("Each row is a word that asks; bright columns are the words it looks at."), ""
-    if picture.view.stage == "dropped_weights":
-        return _dropped(picture, sum(weights))
-    if picture.spec.mask == "none":
-        return _unmasked(picture, row, weights)
-    return _masked(snapshot, picture, row, weights)
+        return (
+            translate("Story", "Only a part of this row is in sight."),
+            translate("Story", "Press 0 for the whole map."),
+        )
+    if np.isnan(weights).any():
+        return translate("Story", "This row is NaN: no number came out of it."), ""
+    large, small = _told(snapshot, picture, row, weights)
+    if large and picture.spec.num_heads > 1:
+        head = translate("Story", "These are the numbers of head {n}.").format(n=frame.head)
+        small = f"{small} {head}".strip()
+    return large, small
+
+
+def _told(snapshot: Snapshot, picture: Picture, row: int, weights: list[float]) -> tuple[str, str]:
+    """The sentences of one row, by what its stage holds."""
+    match picture.view.stage:
+        case "dropped_weights":
+            return _dropped(picture, sum(weights))
+        case "unmasked_weights":
+            return _first_step(picture, row, weights)
+        case "unnormalised_weights":
+            return _second_step(picture, row, sum(weights))
+        case _ if picture.spec.mask == "none":
+            return _unmasked(picture, row, weights)
+        case _:
+            return _masked(snapshot, picture, row, weights)
 
 
 def _other_stage(stage: str) -> tuple[str, str]:
     """What a stage that holds no weights is."""
     large, small = {
-        "inputs": (_tr("Each word is a row of numbers."), _tr("Attention mixes these rows.")),
-        "queries": (_tr("What each word asks for."), _tr("A learnt matrix makes it from the input.")),
-        "keys": (_tr("What each word offers to be found by."), _tr("A learnt matrix makes it from the input.")),
-        "values": (_tr("What each word hands over when it is looked at."), ""),
-        "scores": (_tr("How well each question fits each offer."), _tr("Query times key, one number a pair.")),
-        "scaled_scores": (_tr("The same scores on a scale that the softmax can use."), ""),
-        "masked_scores": (_tr("The future is set to −∞ before anything is shared out."), _tr("e to the −∞ is 0.")),
-        "row_sums": (_tr("What the triangle left of each row."), _tr("Dividing by it makes every row 1 again.")),
-        "context": (_tr("Each word's mixture of values, by its weights."), ""),
-        "dropped_context": (_tr("The mixtures after dropout."), ""),
-        "joined": (_tr("All heads' mixtures side by side."), ""),
-        "output": (_tr("What the module hands on."), ""),
+        "inputs": (
+            translate("Story", "Each word is a row of numbers."),
+            translate("Story", "Attention mixes these rows."),
+        ),
+        "queries": (
+            translate("Story", "What each word asks for."),
+            translate("Story", "A matrix of weights makes it from the input, unless it was drawn directly."),
+        ),
+        "keys": (
+            translate("Story", "What each word offers to be found by."),
+            translate("Story", "A matrix of weights makes it from the input, unless it was drawn directly."),
+        ),
+        "values": (translate("Story", "What each word hands over when it is looked at."), ""),
+        "scores": (
+            translate("Story", "How well each question fits each offer."),
+            translate("Story", "Query times key, one number a pair."),
+        ),
+        "scaled_scores": (translate("Story", "The same scores on a scale that the softmax can use."), ""),
+        "masked_scores": (
+            translate("Story", "The future is set to −∞ before anything is shared out."),
+            translate("Story", "e to the −∞ is 0."),
+        ),
+        "row_sums": (
+            translate("Story", "What the triangle left of each row."),
+            translate("Story", "Dividing by it makes every row 1 again."),
+        ),
+        "context": (translate("Story", "Each word's mixture of values, by its weights."), ""),
+        "dropped_context": (translate("Story", "The mixtures after dropout."), ""),
+        "joined": (translate("Story", "All heads' mixtures side by side."), ""),
+        "output": (translate("Story", "What the module hands on."), ""),
     }.get(stage, ("", ""))
     return large, small
 
 
 def _dropped(picture: Picture, total: float) -> tuple[str, str]:
-    large = _tr("After dropout this row sums to {total}: on average over many draws it is 1.")
+    large = translate("Story", "After dropout this row sums to {total}: on average over many draws it is 1.")
     factor = 1 / (1 - picture.spec.dropout)
-    small = _tr("What stays is multiplied by 1/(1 − p) = {factor}.")
+    small = translate("Story", "What stays is multiplied by 1/(1 − p) = {factor}.")
     return large.format(total=f"{total:.2f}"), small.format(factor=f"{factor:.2f}")
+
+
+def _first_step(picture: Picture, row: int, weights: list[float]) -> tuple[str, str]:
+    large = translate("Story", "Step 1 of 3: one softmax over everything, the future included.")
+    ahead = weights[_own(picture, row) + 1 :]
+    return large, _peeking(picture, row, ahead) if ahead else ""
+
+
+def _second_step(picture: Picture, row: int, total: float) -> tuple[str, str]:
+    if _own(picture, row) + 1 >= _n_keys(picture):
+        return translate("Story", "Step 2 of 3: the last word has no future, so the triangle takes nothing away."), ""
+    large = translate("Story", "Step 2 of 3: the triangle sets the future to 0, so this row sums to {total}.")
+    return large.format(total=f"{total:.2f}"), translate("Story", "Step 3 divides the row by that sum.")
 
 
 def _unmasked(picture: Picture, row: int, weights: list[float]) -> tuple[str, str]:
     outline = picture.outline
-    assert outline is not None  # noqa: S101 (the caller looked)
-    own = row + outline.n_keys - outline.n_queries
-    ahead = weights[own + 1 :]
-    if not outline.has_future or not ahead:
-        last = _tr("The last word has nothing ahead of it: its row is the same with and without a mask.")
-        return (last, "") if outline.has_future else ("", "")
-    share = percent(sum(ahead))
-    if len(ahead) == 1:
-        words = _tr("“{asks}” gives {share} to “{next}”, a word that is not written yet.")
-    else:
-        words = _tr("“{asks}” gives {share} of its weight to words that are not written yet.")
-    first = words.format(asks=_name(picture, own).capitalize(), share=share, next=_name(picture, own + 1))
+    if outline is None or not outline.has_future:
+        return translate("Story", "This row sums to {total}.").format(total=f"{sum(weights):.2f}"), ""
+    ahead = weights[_own(picture, row) + 1 :]
+    if not ahead:
+        return translate(
+            "Story", "The last word has nothing ahead of it: its row is the same with and without a mask."
+        ), ""
     if _is_cat(picture) and row == 1:
-        return first, _tr("Its vector already tastes more of fish than of cat. Press M.")
-    return first, _tr("It should be guessing them. Press M.")
+        small = translate("Story", "Its vector already tastes more of fish than of cat. Press M.")
+    elif len(ahead) == 1:
+        small = translate("Story", "It should be guessing that word. Press M.")
+    else:
+        small = translate("Story", "It should be guessing them. Press M.")
+    return _peeking(picture, row, ahead), small
+
+
+def _peeking(picture: Picture, row: int, ahead: list[float]) -> str:
+    """How much of a row's weight lies on the words ahead of it."""
+    own = _own(picture, row)
+    if len(ahead) == 1:
+        words = translate("Story", "“{asks}” gives {share} to “{next}”, a word that is not written yet.")
+    else:
+        words = translate("Story", "“{asks}” gives {share} of its weight to words that are not written yet.")
+    return words.format(asks=_begins(_name(picture, own)), share=percent(sum(ahead)), next=_name(picture, own + 1))
 
 
 def _masked(snapshot: Snapshot, picture: Picture, row: int, weights: list[float]) -> tuple[str, str]:
-    outline = picture.outline
-    assert outline is not None  # noqa: S101
-    own = row + outline.n_keys - outline.n_queries
-    if own + 1 >= outline.n_keys:
-        return _tr("The last word has nothing to hide, so its row never changes."), ""
+    own = _own(picture, row)
+    if own + 1 >= _n_keys(picture):
+        return translate("Story", "The last word has nothing to hide, so its row never changes."), ""
+    old = _row_before(snapshot, picture, row)
+    vanished = sum(old[own + 1 :]) if old is not None else 0.0
+    if old is None or not vanished:
+        first = translate("Story", "“{asks}” sees {n} of {all} words: the future is hidden.")
+        return first.format(asks=_begins(_name(picture, own)), n=own + 1, all=_n_keys(picture)), ""
+    first = translate("Story", "The {share} did not vanish: it was shared out again.").format(share=percent(vanished))
+    if own + 1 > 3:
+        return first, translate("Story", "Every word that it still sees grew by the same factor.")
+    became = translate("Story", "{old} became {new}")
+    changes = [
+        became.format(old=percent(o).removesuffix(" %"), new=percent(n).removesuffix(" %"))
+        for o, n in zip(old[: own + 1], weights[: own + 1], strict=True)
+    ]
+    second = ", ".join(changes) + "."
+    if _is_cat(picture) and row == 1:
+        second += " " + translate("Story", "Now the vector tastes of cat.")
+    return first, second
+
+
+def _row_before(snapshot: Snapshot, picture: Picture, row: int) -> list[float] | None:
+    """The row's weights in the state before, where that differs by the mask alone and had none."""
     before = snapshot.before
-    same = (
-        before is not None and before.spec.mask == "none" and before.spec.source == picture.spec.source
-        and before.outline is not None and before.outline.n_keys == outline.n_keys and before.heads
-    )  # fmt: skip
-    old = _row(before.heads[0], row) if same and before is not None else None
-    if old is None:
-        n_seen = own + 1
-        first = _tr("“{asks}” sees {n} of {all} words: the future is hidden.")
-        return first.format(asks=_name(picture, own).capitalize(), n=n_seen, all=outline.n_keys), ""
-    share = percent(sum(old[own + 1 :]))
-    first = _tr("The {share} did not vanish: it was shared out again.").format(share=share)
-    if own + 1 <= 3:
-        changes = [
-            _tr("{old} became {new}").format(old=percent(o).rstrip(" %"), new=percent(n).rstrip(" %"))
-            for o, n in zip(old[: own + 1], weights[: own + 1], strict=True)
-        ]
-        second = ", ".join(changes) + "."
-        if _is_cat(picture) and row == 1:
-            second += " " + _tr("Now the vector tastes of cat.")
-        return first, second
-    return first, _tr("Every word before it grew by the same factor.")
+    if before is None or before.spec.mask != "none" or before.view.stage != picture.view.stage:
+        return None
+    if replace(before.spec, mask=picture.spec.mask) != picture.spec:
+        return None
+    frame = before.frames.get(_frame(picture).panel)
+    return None if frame is None else _row(before, frame, row)
 
 
-def _row(frame: Frame, row: int) -> list[float] | None:
-    """A row's weights, masked cells as 0; None where the frame does not hold it cell by cell, or it is NaN."""
-    if frame.level != 1 or frame.cols[0] != 0 or not frame.rows[0] <= row < frame.rows[1]:
+def _frame(picture: Picture) -> Frame:
+    """The frame that the words are about: that of the large head, else of the first."""
+    return picture.frames.get(f"head:{picture.view.head}", picture.heads[0])
+
+
+def _row(picture: Picture, frame: Frame, row: int) -> list[float] | None:
+    """A row's weights, masked cells as 0; None where the frame lacks a cell of it."""
+    whole = frame.level == 1 and frame.cols == (0, _n_keys(picture))
+    if not whole or not frame.rows[0] <= row < frame.rows[1]:
         return None
     values = frame.values[row - frame.rows[0]]
-    if any(math.isnan(value) for value in values):
-        return None
-    kinds = frame.classes[row - frame.rows[0]]
-    return [0.0 if kind & CellClass.MASKED else float(value) for value, kind in zip(values, kinds, strict=True)]
+    masked = (frame.classes[row - frame.rows[0]] & CellClass.MASKED) != 0
+    return [float(value) for value in np.where(masked, 0, values)]
+
+
+def _n_keys(picture: Picture) -> int:
+    return picture.outline.n_keys if picture.outline else 0
+
+
+def _own(picture: Picture, row: int) -> int:
+    """The place of a query's own token among the keys."""
+    return row + picture.outline.n_keys - picture.outline.n_queries if picture.outline else row
 
 
 def _name(picture: Picture, place: int) -> str:
-    outline = picture.outline
-    assert outline is not None  # noqa: S101
-    names = outline.glosses or outline.tokens
-    return names[place]
+    names = (picture.outline.glosses or picture.outline.tokens) if picture.outline else ()
+    name = names[place]
+    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
+
+
+def _begins(name: str) -> str:
+    """A name as a sentence begins with it; the case of its other letters stays."""
+    return name[:1].upper() + name[1:]
 
 
 def _is_cat(picture: Picture) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+
 from PySide6.QtCore import QEvent, QPoint, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QHelpEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QToolTip, QWidget
@@ -112,6 +114,7 @@ class TokenStrip(QWidget):
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
             place = self._token_at(event.pos())
-            QToolTip.showText(event.globalPos(), self._origin if place is None else self._tokens[place], self)
+            words = html.escape(self._origin if place is None else self._tokens[place])
+            QToolTip.showText(event.globalPos(), f"<span>{words}</span>" if words else "", self)
             return True
         return super().event(event)

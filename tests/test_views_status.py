@@ -1,0 +1,312 @@
+"""Status line, banner, strips, module, keys: they say what stands on the screen, and no word widens the window."""
+
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import QEvent, QPoint, Qt
+from PySide6.QtGui import QAction, QHelpEvent, QKeySequence
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QToolTip, QWidget
+
+from attnviz import rendering
+from attnviz.engine import Engine
+from attnviz.figure.fonts import load_fonts
+from attnviz.frames import CellClass, Failure, ProbeAnswer, Progress
+from attnviz.session import Cell, Snapshot
+from attnviz.spec import Lesson, RandomEmbeddings, Text, TypedScores, View, Viewport, edited, make_spec
+from attnviz.views import theme
+from attnviz.views.banner import Banner
+from attnviz.views.keys_page import KeysPage
+from attnviz.views.module_page import ModulePage
+from attnviz.views.palette import Palette
+from attnviz.views.sentence_card import SentenceCard
+from attnviz.views.status_line import StatusLine
+from attnviz.views.token_strip import TokenStrip
+
+CAT = make_spec(Lesson(name="cat-eats-fish"), mask="none")
+FAILED = Failure(1, "cuda:1 ran out of memory at <block 3>.", "Give it less.", "a long story")
+
+
+def snapshot_of(spec, *, stage="weights", row=None):
+    view = View(stage=stage)
+    picture = rendering.collect(Engine(), spec, view, Viewport())
+    return Snapshot(spec=spec, view=view, picture=picture, selected=None if row is None else Cell(row, 0))
+
+
+def probed(snapshot, row, col, values, kind=CellClass.ORDINARY):
+    answer = ProbeAnswer(snapshot.picture.generation, row, col, values, (kind,) * len(values))
+    return replace(snapshot, selected=Cell(row, col), probe=answer)
+
+
+@pytest.fixture
+def shown(qtbot):
+    load_fonts()
+
+    def show(widget):
+        qtbot.addWidget(widget)
+        widget.show()
+        return widget
+
+    return show
+
+
+# ------------------------------------------------------------------------------------------------------- status line
+
+
+def state_of(line, snapshot):
+    line.present(snapshot)
+    return line._left.text().split(" · ")[0]
+
+
+def test_the_state_is_ready_computing_stopped_or_failed(shown):
+    line = shown(StatusLine())
+    done = snapshot_of(make_spec())
+    assert state_of(line, Snapshot(spec=CAT, view=View())) == "loading torch …"
+    assert state_of(line, Snapshot(spec=CAT, view=View(), failure=FAILED)) == "failed"
+    assert state_of(line, done) == "ready"
+    assert state_of(line, replace(done, stale=True, running=True)) == "computing"
+    assert state_of(line, replace(done, stale=True)) == "stopped"
+    assert state_of(line, replace(done, stale=True, failure=FAILED)) == "the last good picture"
+    assert state_of(line, replace(done, failure=FAILED)) == "ready"  # an export that failed
+    before = replace(done, before=snapshot_of(CAT).picture, show_before=True)
+    assert state_of(line, before) == "the state before"
+    assert "1 head × 3 tokens" in line._left.text()
+
+
+def test_sizes_are_those_of_the_picture_in_sight(shown):
+    line = shown(StatusLine())
+    line.present(replace(snapshot_of(make_spec()), spec=make_spec(num_heads=12), stale=True, running=True))
+    assert "2 heads × 6 tokens" in line._left.text()
+    line.present(snapshot_of(make_spec(RandomEmbeddings(length=1), num_heads=1, dropout=0.1)))
+    assert "1 head × 1 token ·" in line._left.text()
+    assert "dropout: portable generator" in line._left.text()
+
+
+@pytest.mark.parametrize(
+    ("spec", "stage", "cell", "values", "kind", "words"),
+    [
+        (CAT, "weights", (1, 2), (0.24472,), CellClass.ORDINARY, "query 吃 · key 鱼 · 0.2447"),
+        (CAT, "weights", (1, 2), (0.0,), CellClass.MASKED, "query 吃 · key 鱼 · masked"),
+        (CAT, "weights", (1, 2), (0.0,), CellClass.ZERO, "query 吃 · key 鱼 · exactly 0"),
+        (CAT, "weights", (1, 2), (0.0,), CellClass.DROPPED, "query 吃 · key 鱼 · dropped"),
+        (CAT, "weights", (1, 2), (float("nan"),), CellClass.NAN, "query 吃 · key 鱼 · NaN"),
+        (CAT, "scaled_scores", (1, 2), (float("-inf"),), CellClass.ORDINARY, "query 吃 · key 鱼 · −∞"),
+        (CAT, "context", (1, 1), (0.31,), CellClass.ORDINARY, "token 吃 · 鱼味 · 0.31"),
+        (make_spec(), "weights", (1, 0), (0.4833, 0.44), CellClass.ORDINARY,
+         "query journey · key Your · head 0 0.4833 · head 1 0.44"),
+        (make_spec(), "keys", (1, 0), (-0.5, 0.5), CellClass.ORDINARY,
+         "token journey · dimension 0 · head 0 −0.5 · head 1 0.5"),
+        (make_spec(mask="three-step"), "row_sums", (1, 0), (0.37, 0.4), CellClass.ORDINARY,
+         "token journey · head 0 0.37 · head 1 0.4"),
+    ],
+)  # fmt: skip
+def test_the_cell_under_the_cross_hair_in_words(shown, spec, stage, cell, values, kind, words):
+    line = shown(StatusLine())
+    line.present(probed(snapshot_of(spec, stage=stage), *cell, values, kind))
+    assert line._right.text() == words
+
+
+def test_fewer_queries_than_keys_are_the_last_tokens(shown):
+    line = shown(StatusLine())
+    spec = make_spec(TypedScores(scores=((1.0, 2.0, 3.0),), tokens=("a", "b", "c")))
+    line.present(probed(snapshot_of(spec), 0, 1, (0.5,)))
+    assert line._right.text().startswith("query c · key b")
+
+
+def test_numbers_of_another_picture_are_not_shown(shown):
+    line = shown(StatusLine())
+    snapshot = snapshot_of(make_spec())
+    other = ProbeAnswer(snapshot.picture.generation + 1, 20, 20, (0.1, 0.1), (CellClass.ORDINARY,) * 2)
+    line.present(replace(snapshot, selected=Cell(20, 20), probe=other))
+    assert line._right.text() == ""
+
+
+def test_many_heads_give_the_number_of_the_one_looked_at(shown):
+    line = shown(StatusLine())
+    snapshot = probed(snapshot_of(make_spec(num_heads=8)), 0, 0, tuple(n / 10 for n in range(8)))
+    line.present(snapshot)
+    assert line._right.text().endswith("head 0 0")
+    picture = replace(snapshot.picture, view=View(head=5))
+    line.present(replace(snapshot, view=View(head=5), picture=picture))
+    assert line._right.text().endswith("head 5 0.5")
+
+
+def test_progress_and_cancel_appear_only_when_it_takes_long(qtbot, shown):
+    line = shown(StatusLine())
+    snapshot = replace(snapshot_of(make_spec()), running=True, progress=Progress(1, 3, 12))
+    line.present(snapshot)
+    assert line._cancel.isHidden()
+    qtbot.waitUntil(lambda: not line._cancel.isHidden())
+    assert (line._progress.value(), line._progress.maximum()) == (3, 12)
+    with qtbot.waitSignal(line.cancelled):
+        qtbot.mouseClick(line._cancel, Qt.MouseButton.LeftButton)
+    line.present(replace(snapshot, running=False, progress=None))
+    assert line._cancel.isHidden()
+    line.present(snapshot)
+    assert line._cancel.isHidden()
+    line.present(replace(snapshot, running=False, progress=None))  # a blink: the timer is called off
+    assert not line._slow.isActive()
+
+
+# --------------------------------------------------------------------------------------------------- words that differ
+
+
+def test_no_word_widens_the_window(shown):
+    long = snapshot_of(make_spec(Text(text="a" * 400 + " <b>b</b>"), mask="none", num_heads=1), row=0)
+    long = probed(long, 0, 0, (0.5,))
+    long = replace(long, failure=Failure(1, "Cannot write /" + "x" * 400, ""))
+    for view in (StatusLine(), SentenceCard(), Banner(), TokenStrip()):
+        shown(view).present(long)
+        assert view.minimumSizeHint().width() <= 600, type(view).__name__
+
+
+@pytest.mark.parametrize("view", [StatusLine, Banner, SentenceCard])
+def test_a_token_that_looks_like_markup_stays_text(shown, view):
+    widget = shown(view())
+    widget.present(replace(snapshot_of(make_spec(Text(text="<b> x")), row=0), failure=FAILED))
+    formats = {label.textFormat() for label in widget.findChildren(QLabel) if "<" in label.text()}
+    assert formats <= {Qt.TextFormat.PlainText}
+
+
+def test_tooltips_show_the_token_as_it_is_and_the_whole_origin(shown, monkeypatch):
+    told = []
+    monkeypatch.setattr(QToolTip, "showText", lambda _place, text, *_: told.append(text))
+    strip = shown(TokenStrip())
+    strip.resize(900, 44)
+    strip.present(snapshot_of(make_spec(Text(text="< a")), row=0))
+    strip.grab()
+    for point in (strip._pills[0][1].center().toPoint(), QPoint(899, 43)):
+        QApplication.sendEvent(strip, QHelpEvent(QEvent.Type.ToolTip, point, point))
+    assert "&lt;" in told[0]
+    assert "untrained: random embeddings and weights" in told[1]
+
+
+# -------------------------------------------------------------------------------------------------------- token strip
+
+
+@pytest.mark.parametrize("width", [200, 600, 1200])
+def test_thousands_of_tokens_fit_with_their_number(shown, width):
+    strip = shown(TokenStrip())
+    strip.resize(width, 44)
+    strip.present(snapshot_of(make_spec(RandomEmbeddings(length=1024), num_heads=1), row=1000))
+    strip.grab()
+    places = [place for place, _ in strip._pills]
+    assert places[0] <= 1000
+    assert len(places) <= 24
+    assert strip._pills[0][1].left() >= 0
+    if width > 200:
+        assert 1000 in places
+        assert strip._pills[-1][1].right() < width - 130
+
+
+def test_presenting_the_strip_selects_nothing_and_keys_without_a_query_are_no_rows(qtbot, shown):
+    strip = shown(TokenStrip())
+    rows = []
+    strip.row_selected.connect(rows.append)
+    strip.resize(900, 44)
+    strip.present(snapshot_of(make_spec(TypedScores(scores=((1.0, 2.0, 3.0),))), row=0))
+    strip.grab()
+    for place in (0, 2):
+        qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, pos=strip._pills[place][1].center().toPoint())
+    assert rows == [0]
+
+
+# ------------------------------------------------------------------------------------------------------------- banner
+
+
+def test_the_banner_shows_a_failure_once_and_its_details_on_request(qtbot, shown):
+    banner = shown(Banner())
+    snapshot = snapshot_of(make_spec())
+    banner.present(snapshot)
+    banner.present(replace(snapshot, failure=FAILED))
+    assert banner.isVisible()
+    assert banner._words.text() == "cuda:1 ran out of memory at <block 3>. Give it less."
+    assert not banner._details.isVisible()
+    qtbot.mouseClick(banner._more, Qt.MouseButton.LeftButton)
+    assert banner._details.isVisible()
+    banner.present(replace(snapshot, failure=FAILED, show_numbers=False))
+    assert banner._details.isVisible()  # what a person opened stays open
+    close = next(b for b in banner.findChildren(QPushButton) if b.text() == "Close")
+    with qtbot.waitSignal(banner.dismissed):
+        qtbot.mouseClick(close, Qt.MouseButton.LeftButton)
+    banner.present(snapshot)
+    assert not banner.isVisible()
+
+
+# ------------------------------------------------------------------------------------------------------ sentence card
+
+
+def test_the_link_to_ones_own_sentence_comes_after_the_mask(qtbot, shown):
+    card = shown(SentenceCard())
+    card.resize(460, 176)
+    card.present(snapshot_of(CAT, row=1))
+    height = card.heightForWidth(460)
+    assert not card._own.isVisible()
+    unmasked = card.text()
+    masked = snapshot_of(edited(CAT, mask="neg-inf"), row=1)
+    card.present(replace(masked, stale=True))
+    assert card.text() == unmasked  # the words follow the picture, not the request
+    card.present(replace(masked, before=snapshot_of(CAT).picture))
+    assert max(card.heightForWidth(460), height) <= card.minimumHeight()  # what comes after M lifts nothing
+    with qtbot.waitSignal(card.own_text_asked):
+        qtbot.mouseClick(card._own, Qt.MouseButton.LeftButton)
+
+
+# ------------------------------------------------------------------------------------------------ module, keys, palette
+
+
+def test_the_module_table_is_copied_and_its_buffers_follow_the_theme(qtbot, shown, qapp):
+    page = shown(ModulePage())
+    page.present(snapshot_of(make_spec(implementation="split")))
+    page.activateWindow()
+    page.table.setFocus()
+    qtbot.waitUntil(page.table.hasFocus)
+    qtbot.keyClick(page.table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    lines = QApplication.clipboard().text().splitlines()
+    QApplication.clipboard().clear()
+    assert len(lines) == page.table.rowCount()
+    assert any("\tbuffer\t" in line for line in lines)
+    buffer = next(row for row in range(page.table.rowCount()) if page.table.item(row, 1).text() == "buffer")
+    sheet, palette, font, style = qapp.styleSheet(), qapp.palette(), qapp.font(), qapp.style().objectName()
+    try:
+        for dark in (True, False):
+            theme.apply_theme(qapp, dark)
+            qapp.processEvents()
+            tint = page.table.item(buffer, 0).background().color().name()
+            assert tint == theme.colours(dark).accent_soft
+    finally:
+        qapp.setStyle(style)
+        qapp.setStyleSheet(sheet)
+        qapp.setFont(font)
+        qapp.setPalette(palette)
+
+
+def test_every_row_of_the_keys_page_is_shown_and_esc_closes_it(qtbot, shown):
+    page = KeysPage()
+    page.set_rows([("File", "Export", "Ctrl+E"), ("Map", "Mask", "M"), ("Map", "Next head", "H")])
+    shown(page)
+    texts = {label.text() for label in page.findChildren(QLabel)}
+    assert {"FILE", "MAP", "Export", "Ctrl+E", "Mask", "M", "Next head", "H"} <= texts
+    qtbot.keyClick(page, Qt.Key.Key_Escape)
+    assert not page.isVisible()
+
+
+def test_the_palette_moves_through_what_it_found_and_esc_closes_it(qtbot, shown):
+    window = shown(QWidget())
+    done = []
+    actions = []
+    for name in ("Zoom in", "Zoom out"):
+        action = QAction(name, window)
+        action.triggered.connect(lambda _checked=False, name=name: done.append(name))
+        actions.append(action)
+    actions[0].setShortcut(QKeySequence("+"))
+    palette = Palette(window)
+    palette.set_actions(actions)
+    palette.popup()
+    assert "+" in palette.found.item(0).text()
+    qtbot.keyClick(palette.search, Qt.Key.Key_Escape)
+    assert not palette.isVisible()
+    assert done == []
+    palette.popup()
+    qtbot.keyClick(palette.search, Qt.Key.Key_Down)
+    qtbot.keyClick(palette.search, Qt.Key.Key_Return)
+    assert done == ["Zoom out"]
