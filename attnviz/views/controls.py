@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, get_args
+from typing import get_args
 
 import msgspec
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
@@ -14,7 +13,6 @@ from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QLabel,
-    QLineEdit,
     QPushButton,
     QSpinBox,
     QVBoxLayout,
@@ -22,11 +20,21 @@ from PySide6.QtWidgets import (
 )
 from superqt import QLabeledDoubleSlider
 
+from attnviz.frames import DeviceInfo
 from attnviz.session import Snapshot
-from attnviz.spec import AttentionSpec, Colours, DType, Norm, SpecError, View, edited, fixed_by
+from attnviz.spec import (
+    AttentionSpec,
+    Colours,
+    DropoutGenerator,
+    DropoutSite,
+    DType,
+    Norm,
+    SpecError,
+    View,
+    fixed_by,
+)
+from attnviz.views.fields import Fields, being_typed, muted_label
 from attnviz.views.segments import Segments
-
-_MAX_INT = (1 << 31) - 1
 
 
 class Controls(QFrame):
@@ -42,17 +50,15 @@ class Controls(QFrame):
         super().__init__(parent)
         self.setProperty("card", True)
         self._spec: AttentionSpec | None = None
-        self._view = View()
-        self._devices: tuple[str, ...] = ()
-        self._problems: dict[str, QLabel] = {}
-        self._editors: dict[str, QWidget] = {}
-        self._shown: dict[str, Callable[[Any], None]] = {}
+        self._view: View | None = None
+        self._devices: tuple[tuple[str, str], ...] = ()
+        self._fields = Fields(self)
+        self._fields.spec_edited.connect(self.spec_edited)
+        self._fields.problem_said.connect(self._on_problem_said)
+        self._editors, self._problems = self._fields.editors, self._fields.problems
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(16, 14, 16, 14)
         self._column.setSpacing(7)
-        self._reason = QLabel()
-        self._reason.setProperty("role", "muted")
-        self._reason.setWordWrap(True)
         self._make_mask()
         self._make_dropout()
         self._make_heads()
@@ -67,12 +73,18 @@ class Controls(QFrame):
         label.setContentsMargins(0, 6, 0, 0)
         self._column.addWidget(label)
 
+    def _muted(self) -> QLabel:
+        label = muted_label()
+        self._column.addWidget(label)
+        return label
+
     def _make_mask(self) -> None:
         self._heading(self.tr("MASK"))
         mask = Segments([("none", self.tr("none")), ("three-step", self.tr("three-step")), ("neg-inf", "−∞")])
         mask.setToolTip(self.tr("none: every word sees all · three-step: softmax, × triangle, ÷ row sum · −∞: before "
                                 "the softmax (Shift+M)"))  # fmt: skip
-        self._add("mask", mask, mask.chosen, mask.set_value, into=self._column)
+        self._fields.add("mask", mask, mask.chosen, mask.set_value, words=self.tr("mask"), into=self._column)
+        self._mask_reason = self._muted()
 
     def _make_dropout(self) -> None:
         self._heading(self.tr("DROPOUT"))
@@ -81,52 +93,49 @@ class Controls(QFrame):
         slider.setSingleStep(0.05)  # type: ignore[arg-type]
         slider.setDecimals(2)
         slider.setToolTip(self.tr("Probability that a cell is dropped in training"))
-        self._add("dropout", slider, slider.valueChanged, slider.setValue, lambda p: round(p, 2), into=self._column)
+        self._fields.add("dropout", slider, slider.valueChanged, slider.setValue, lambda p: round(p, 2),
+                         words=self.tr("dropout"), into=self._column)  # fmt: skip
         row = QHBoxLayout()
         training = Segments([("True", self.tr("training")), ("False", self.tr("inference"))])
         training.setToolTip(self.tr("Dropout acts in training alone (T)"))
-        self._add("training", training, training.chosen, lambda v: training.set_value(str(v)), lambda v: v == "True",
-                  into=row)  # fmt: skip
+        self._fields.add("training", training, training.chosen, lambda v: training.set_value(str(v)),
+                         lambda v: v == "True", words=self.tr("training or inference"), into=self._column,
+                         beside=row)  # fmt: skip
         self._reroll = QPushButton(self.tr("Re-roll"))
         self._reroll.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._reroll.clicked.connect(self._on_reroll)
         row.addWidget(self._reroll)
-        self._column.addLayout(row)
-        self._dropout_line = QLabel()
-        self._dropout_line.setProperty("role", "muted")
-        self._dropout_line.setWordWrap(True)
-        self._column.addWidget(self._dropout_line)
+        self._dropout_line = self._muted()
 
     def _make_heads(self) -> None:
         self._heading(self.tr("HEADS"))
-        form = self._form()
-        self._add_spin("num_heads", self.tr("Heads"), form, 1, 1024)
-        self._add_spin("d_out", self.tr("d_out, all heads"), form, 0, 1 << 20)
+        form = self._form(self._column)
+        self._fields.add_spin("num_heads", self.tr("&Heads"), form, 1, 1024)
+        self._fields.add_spin("d_out", self.tr("d_out, &all heads"), form, 0, 1 << 20)
         self._book_d_out = QSpinBox()
         self._book_d_out.setRange(0, 1 << 20)
         self._book_d_out.setSpecialValueText("—")
         self._book_d_out.setKeyboardTracking(False)
-        self._book_d_out.setToolTip(self.tr("What the book's wrapper of single heads calls d_out: per head"))
+        self._book_d_out.setAccessibleName(self.tr("d_out, each head"))
         self._book_d_out.valueChanged.connect(self._on_book_d_out)
-        form.addRow(self.tr("d_out, each head"), self._book_d_out)
-        form_ = Segments([("stacked", self.tr("stacked")), ("split", self.tr("split"))])
-        form_.setToolTip(self.tr("stacked: single heads side by side · split: one large product, cut into heads"))
-        self._add("implementation", form_, form_.chosen, form_.set_value, into=self._column)
-        self._heads_line = QLabel()
-        self._heads_line.setProperty("role", "muted")
-        self._heads_line.setWordWrap(True)
-        self._column.addWidget(self._heads_line)
-        self._column.addWidget(self._reason)
+        form.addRow(self.tr("d_out, &each head"), self._book_d_out)
+        implementation = Segments([("stacked", self.tr("stacked")), ("split", self.tr("split"))])
+        implementation.setToolTip(
+            self.tr("stacked: single heads side by side · split: one large product, cut into heads")
+        )
+        self._fields.add("implementation", implementation, implementation.chosen, implementation.set_value,
+                         words=self.tr("implementation"), into=self._column)  # fmt: skip
+        self._heads_line = self._muted()
+        self._reason = self._muted()
 
     def _make_compute(self) -> None:
         self._heading(self.tr("COMPUTE"))
-        form = self._form()
+        form = self._form(self._column)
         device = self._device = QComboBox()
-        device.activated.connect(lambda _: self._edit("device", device.currentData()))
-        self._register("device", device, lambda value: device.setCurrentIndex(device.findData(value)))
-        form.addRow(self.tr("Device"), device)
-        self._add_problem("device", self._column)
-        self._add_combo("dtype", self.tr("dtype"), form, get_args(DType))
+        device.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        device.activated.connect(lambda _: self._fields.edit("device", device.currentData()))
+        self._fields.add_row("device", self.tr("De&vice"), form, device, self._show_device)
+        self._fields.add_combo("dtype", self.tr("d&type"), form, get_args(DType))
 
     def _make_more(self) -> None:
         self._more = QPushButton()
@@ -134,40 +143,36 @@ class Controls(QFrame):
         self._more.setProperty("link", True)
         self._more.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._column.addWidget(self._more, 0, Qt.AlignmentFlag.AlignLeft)
-        page = QWidget()
+        page = self._page = QWidget()
         inner = QVBoxLayout(page)
         inner.setContentsMargins(0, 0, 0, 0)
-        form = self._form(inner)
-        self._add_spin("seed", self.tr("Seed"), form, 0, _MAX_INT)
-        self._add_spin("dropout_seed", self.tr("Dropout seed"), form, 0, _MAX_INT)
-        self._add_spin("d_model", self.tr("d_model"), form, 0, 1 << 20)
-        self._add_spin("batch", self.tr("Batch"), form, 1, 4096)
-        self._add_combo("dropout_site", self.tr("Dropout on"), form, ("weights", "context"))
-        self._add_combo("dropout_generator", self.tr("Drawn by"), form, ("portable", "torch"))
-        scale = QLineEdit()
-        scale.setToolTip(self.tr("auto is 1/√d_head; none; or a factor"))
-        scale.editingFinished.connect(lambda: self._edit("scale", _scale(scale.text())))
-        self._register("scale", scale, lambda value: scale.setText(str(value)))
-        form.addRow(self.tr("Scale"), scale)
-        self._add_problem("scale", inner)
+        form, fields = self._form(inner), self._fields
+        fields.add_line("seed", self.tr("&Seed"), form, self._read_seed)
+        fields.add_line("dropout_seed", self.tr("D&ropout seed"), form, self._read_dropout_seed)
+        fields.add_spin("d_model", self.tr("&d_model"), form, 0, 1 << 20)
+        fields.add_spin("batch", self.tr("&Batch"), form, 1, 4096)
+        fields.add_combo("dropout_site", self.tr("Dropout o&n"), form, get_args(DropoutSite))
+        fields.add_combo("dropout_generator", self.tr("Dra&wn by"), form, get_args(DropoutGenerator))
+        fields.add_line("scale", self.tr("S&cale"), form, self._read_scale,
+                        self.tr("auto is 1/√d_head; none; or a factor"))  # fmt: skip
         for field, words in [
-            ("scale_after_mask", self.tr("mask before scaling, as the book")),
-            ("out_proj", self.tr("output projection")),
-            ("qkv_bias", self.tr("biases of query, key, value")),
+            ("scale_after_mask", self.tr("mask be&fore scaling, as the book")),
+            ("out_proj", self.tr("output &projection")),
+            ("qkv_bias", self.tr("b&iases of query, key, value")),
         ]:
             box = QCheckBox(words)
-            self._add(field, box, box.clicked, box.setChecked, into=inner)
+            fields.add(field, box, box.clicked, box.setChecked, words=words, into=inner)
         looks = self._form(inner)
         self._norm, self._colours = QComboBox(), QComboBox()
         for words, combo, values, field in [
-            (self.tr("Range"), self._norm, get_args(Norm), "norm"),
-            (self.tr("Colours"), self._colours, get_args(Colours), "colours"),
+            (self.tr("Ran&ge"), self._norm, get_args(Norm), "norm"),
+            (self.tr("Co&lours"), self._colours, get_args(Colours), "colours"),
         ]:
             combo.addItems(values)
             combo.textActivated.connect(lambda value, field=field: self._edit_view(field, value))
+            combo.setAccessibleName(words.replace("&", ""))
             looks.addRow(words, combo)
         self._column.addWidget(page)
-        self._page = page
         self._more.toggled.connect(self._show_more)
         self._show_more(False)
 
@@ -176,110 +181,75 @@ class Controls(QFrame):
         self._page.setVisible(shown)
         self._more.setText(self.tr("Less ▾") if shown else self.tr("More ▸"))
 
-    def _form(self, into: QVBoxLayout | None = None) -> QFormLayout:
+    @Slot(str)
+    def _on_problem_said(self, field: str) -> None:
+        if self._page.isAncestorOf(self._problems[field]):
+            self._more.setChecked(True)
+
+    @staticmethod
+    def _form(into: QVBoxLayout) -> QFormLayout:
         form = QFormLayout()
         form.setContentsMargins(0, 0, 0, 0)
         form.setVerticalSpacing(6)
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
-        (into or self._column).addLayout(form)
+        into.addLayout(form)
         return form
-
-    def _register(self, field: str, editor: QWidget, show: Callable[[Any], None]) -> None:
-        self._editors[field], self._shown[field] = editor, show
-        editor.setAccessibleName(field)
-
-    def _add_problem(self, field: str, into: QVBoxLayout | QHBoxLayout) -> None:
-        label = QLabel()
-        label.setProperty("role", "problem")
-        label.setWordWrap(True)
-        label.hide()
-        self._problems[field] = label
-        into.addWidget(label)
-
-    def _add(
-        self, field: str, editor: QWidget, edited_signal: Any, show: Callable[[Any], None],
-        read: Callable[[Any], Any] = lambda value: value, *, into: QVBoxLayout | QHBoxLayout,
-    ) -> None:  # fmt: skip
-        self._register(field, editor, show)
-        edited_signal.connect(lambda value: self._edit(field, read(value)))
-        into.addWidget(editor)
-        self._add_problem(field, into if isinstance(into, QVBoxLayout) else self._column)
-
-    def _add_spin(self, field: str, words: str, form: QFormLayout, low: int, high: int) -> None:
-        spin = QSpinBox()
-        spin.setRange(low, high)
-        if field in ("d_model", "d_out"):
-            spin.setSpecialValueText("—")  # a source without projections has no such number
-        spin.setKeyboardTracking(False)
-        spin.valueChanged.connect(lambda value: self._edit(field, value))
-        self._register(field, spin, lambda value: spin.setValue(low if value is None else value))
-        form.addRow(words, spin)
-        problem = QLabel()
-        problem.setProperty("role", "problem")
-        problem.setWordWrap(True)
-        problem.hide()
-        self._problems[field] = problem
-        form.addRow(problem)
-
-    def _add_combo(self, field: str, words: str, form: QFormLayout, values: tuple[str, ...]) -> None:
-        combo = QComboBox()
-        combo.addItems(values)
-        combo.textActivated.connect(lambda value: self._edit(field, value))
-        self._register(field, combo, combo.setCurrentText)
-        form.addRow(words, combo)
 
     # ------------------------------------------------------------------------------------------------------ present
 
     def present(self, snapshot: Snapshot) -> None:
         """Set every control; emits nothing. A field that is being typed in keeps what is typed."""
-        spec, self._view = snapshot.spec, snapshot.view
+        spec = snapshot.spec
+        self._show_devices(snapshot)
         changed = spec != self._spec
         self._spec = spec
-        self._show_devices(snapshot)
-        fixed = fixed_by(spec.source)
+        self._fields.present(snapshot)
+        if snapshot.view != self._view:
+            self._view = snapshot.view
+            self._norm.setCurrentText(self._view.norm)
+            self._colours.setCurrentText(self._view.colours)
         if changed:
-            for label in self._problems.values():
-                label.hide()
-        for field, editor in self._editors.items():
-            blocker = QSignalBlocker(editor)
-            typing = isinstance(editor, QLineEdit) and editor.hasFocus()
-            if not typing:
-                self._shown[field](getattr(spec, field))
+            self._present_words(spec)
+
+    def _present_words(self, spec: AttentionSpec) -> None:
+        fixed = fixed_by(spec.source)
+        if "d_out" in fixed or not being_typed(self._book_d_out):
+            blocker = QSignalBlocker(self._book_d_out)
+            self._book_d_out.setValue(spec.d_head or 0)
             del blocker
-            editor.setEnabled(field not in fixed)
-            if field in fixed:
-                editor.setToolTip(fixed[field].reason)
-        for combo, value in (self._norm, self._view.norm), (self._colours, self._view.colours):
-            combo.setCurrentText(value)
-        blocker = QSignalBlocker(self._book_d_out)
-        self._book_d_out.setValue(spec.d_head or 0)
         self._book_d_out.setEnabled("d_out" not in fixed)
-        del blocker
+        self._book_d_out.setToolTip(
+            fixed["d_out"].reason if "d_out" in fixed
+            else self.tr("What the book's wrapper of single heads calls d_out: per head")
+        )  # fmt: skip
         self._reroll.setEnabled(spec.drops)
         self._reroll.setToolTip(self.tr("Draw other cells (R)") if spec.drops else self._dropout_words(spec))
         self._dropout_line.setText(self._dropout_words(spec))
         self._heads_line.setText(self._heads_words(spec))
         self._heads_line.setVisible(spec.d_head is not None)
-        reasons = dict.fromkeys(f.reason for field, f in fixed.items() if field in ("num_heads", "implementation"))
-        self._reason.setText(next(iter(reasons), ""))
-        self._reason.setVisible(bool(reasons))
-        if snapshot.problem is not None:
-            self._say(snapshot.problem.field, snapshot.problem.sentence)
+        for label, names in (self._mask_reason, ("mask",)), (self._reason, ("num_heads", "implementation")):
+            reasons = [fixed[name].reason for name in names if name in fixed]
+            label.setText(next(iter(reasons), ""))
+            label.setVisible(bool(reasons))
 
     def _show_devices(self, snapshot: Snapshot) -> None:
-        names = tuple(device.name for device in snapshot.devices)
-        wanted = names if snapshot.spec.device in names else (*names, snapshot.spec.device)
-        if wanted == self._devices:
+        known = {device.name: _device_words(device) for device in snapshot.devices}
+        wanted = tuple(({snapshot.spec.device: snapshot.spec.device} | known).items())
+        if self._devices == wanted:
             return
         self._devices = wanted
-        titles = {d.name: f"{d.name} — {d.title}, {d.total_bytes / 1e9:.0f} GB" for d in snapshot.devices}
         blocker = QSignalBlocker(self._device)
         self._device.clear()
-        for name in wanted:
+        for name, words in sorted(wanted, key=lambda item: [*known, item[0]].index(item[0])):
             self._device.addItem(name, name)
-            self._device.setItemData(self._device.count() - 1, titles.get(name, name), Qt.ItemDataRole.ToolTipRole)
-        self._device.setToolTip("\n".join(titles.values()))
+            self._device.setItemData(self._device.count() - 1, words, Qt.ItemDataRole.ToolTipRole)
+        self._show_device(snapshot.spec.device)
+        self._fields.tips["device"] = "\n".join(known.values())
+        self._device.setToolTip(self._fields.tips["device"])
         del blocker
+
+    def _show_device(self, name: str) -> None:
+        self._device.setCurrentIndex(self._device.findData(name))
 
     def _dropout_words(self, spec: AttentionSpec) -> str:
         if not spec.training:
@@ -295,41 +265,45 @@ class Controls(QFrame):
 
     # -------------------------------------------------------------------------------------------------------- edits
 
-    def _edit(self, field: str, value: Any) -> None:
-        if self._spec is None or value is None:
-            return
-        for label in self._problems.values():
-            label.hide()
-        try:
-            spec = edited(self._spec, **{field: value})
-        except SpecError as error:
-            self._say(error.field if error.field in self._problems else field, str(error))
-            return
-        if spec != self._spec:
-            self.spec_edited.emit(spec)
-
     def _edit_view(self, field: str, value: str) -> None:
-        self.view_edited.emit(msgspec.structs.replace(self._view, **{field: value}))
+        if self._view is not None:
+            self.view_edited.emit(msgspec.structs.replace(self._view, **{field: value}))
 
     @Slot(int)
     def _on_book_d_out(self, each: int) -> None:
         if self._spec is not None:
-            self._edit("d_out", each * self._spec.num_heads)
+            self._fields.edit("d_out", each * self._spec.num_heads)
 
     @Slot()
     def _on_reroll(self) -> None:
         if self._spec is not None:
-            self._edit("dropout_seed", self._spec.dropout_seed + 1)
+            self._fields.edit("dropout_seed", self._spec.dropout_seed + 1)
 
-    def _say(self, field: str, sentence: str) -> None:
-        label = self._problems.get(field)
-        if label is not None:
-            label.setText(sentence)
-            label.show()
+    def _read_seed(self, text: str) -> int:
+        return self._whole("seed", text)
+
+    def _read_dropout_seed(self, text: str) -> int:
+        return self._whole("dropout_seed", text)
+
+    def _whole(self, field: str, text: str) -> int:
+        try:
+            return int(text)
+        except ValueError:
+            raise SpecError(
+                field, self.tr("{field} is “{text}”: give a whole number").format(field=field, text=text)
+            ) from None
+
+    def _read_scale(self, text: str) -> str | float:
+        if text in ("auto", "none"):
+            return text
+        try:
+            return float(text)
+        except ValueError:
+            raise SpecError(
+                "scale", self.tr("scale is “{text}”: give auto, none or a number").format(text=text)
+            ) from None
 
 
-def _scale(text: str) -> str | float:
-    try:
-        return float(text)
-    except ValueError:
-        return text.strip()
+def _device_words(device: DeviceInfo) -> str:
+    memory = f", {device.total_bytes / 1e9:.0f} GB" if device.total_bytes else ""
+    return f"{device.name} — {device.title}{memory}"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from PySide6.QtCore import QSignalBlocker, QTimer, Signal, Slot
+from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QComboBox,
     QDoubleSpinBox,
@@ -20,12 +21,13 @@ from PySide6.QtWidgets import (
 )
 
 from attnviz.matrices import matrix_text, parse_matrix
-from attnviz.session import Snapshot
+from attnviz.session import Problem, Snapshot
 from attnviz.spec import (
     FIELDS,
     AnySource,
     AttentionSpec,
     Lesson,
+    Matrix,
     RandomEmbeddings,
     RandomQK,
     SpecError,
@@ -35,13 +37,23 @@ from attnviz.spec import (
     fixed_by,
     make_spec,
 )
+from attnviz.views.fields import being_typed
 
 KINDS = ("cat-eats-fish", "journey", "text", "scores", "weights", "random", "random-qk", "gpt2-small", "gpt2-xl")
+_TIP = Qt.ItemDataRole.ToolTipRole
+_HERE = Qt.ShortcutContext.WidgetShortcut
 _PRESET_HEADS = {"gpt2-small": 12, "gpt2-xl": 25}
+_PRESET_FIELDS = frozenset({"num_heads", "d_model", "d_out", "implementation", "out_proj"})
+_PROBLEMS = frozenset(
+    {"source", "lesson", "text", "scores", "values", "dims", "tokens", "weights", "length", "qk_scale"}
+)
 
 
 class Remembered:
-    """What a person had chosen before a source fixed it, for the way back. Pure."""
+    """What a person had chosen before a source fixed it, for the way back. Pure.
+
+    A real model's size sets heads and dimensions as a source does, so those are not remembered from it either.
+    """
 
     def __init__(self) -> None:
         self._fields: dict[str, Any] = {}
@@ -49,19 +61,26 @@ class Remembered:
 
     def note(self, spec: AttentionSpec) -> None:
         """Keep the fields of ``spec`` that its source leaves free, and the source itself by its kind."""
-        fixed = fixed_by(spec.source)
+        kind = kind_of(spec)
+        fixed = set(fixed_by(spec.source)) | (_PRESET_FIELDS if kind in _PRESET_HEADS else set())
         self._fields |= {f: getattr(spec, f) for f in FIELDS if f != "source" and f not in fixed}
-        self._sources[kind_of(spec)] = spec.source
+        self._sources[kind] = spec.source
 
     def source(self, kind: str) -> AnySource | None:
         return self._sources.get(kind)
+
+    def spec_of(self, kind: str) -> AttentionSpec:
+        """A spec with a source of ``kind``: the one last used, else an example; with everything remembered."""
+        if kind in _PRESET_HEADS:
+            kept = {f: v for f, v in self._fields.items() if f not in _PRESET_FIELDS}
+            heads = _PRESET_HEADS[kind]
+            return make_spec(RandomEmbeddings(length=1024), **kept, num_heads=heads, implementation="split")
+        return self.spec_with(self.source(kind) or _example(kind))
 
     def spec_with(self, source: AnySource) -> AttentionSpec:
         """``source`` with everything remembered that it leaves free; sizes that cannot be take their defaults."""
         fixed = fixed_by(source)
         kept = {f: v for f, v in self._fields.items() if f not in fixed and v is not None}
-        if isinstance(source, Lesson) or "d_model" in fixed:
-            kept.pop("d_model", None)
         try:
             return make_spec(source, **kept)
         except SpecError:
@@ -83,8 +102,10 @@ def kind_of(spec: AttentionSpec) -> str:
             return "text"
         case RandomQK():
             return "random-qk"
-        case RandomEmbeddings(length=1024) if spec.d_head == 64 and spec.num_heads in _PRESET_HEADS.values():
-            return next(kind for kind, heads in _PRESET_HEADS.items() if heads == spec.num_heads)
+        case RandomEmbeddings(length=1024) if spec.d_head == 64 and spec.d_model == spec.d_out:
+            for kind, heads in _PRESET_HEADS.items():
+                if spec.num_heads == heads:
+                    return kind
     return "random"
 
 
@@ -97,6 +118,7 @@ class SourceEditor(QFrame):
         super().__init__(parent)
         self.setProperty("card", True)
         self._spec: AttentionSpec | None = None
+        self._said: Problem | None = None
         self._remembered = Remembered()
         heading = QLabel(self.tr("SOURCE"))
         heading.setProperty("role", "heading")
@@ -109,6 +131,10 @@ class SourceEditor(QFrame):
         )  # fmt: skip
         for kind, title in zip(KINDS, words, strict=True):
             self.kinds.addItem(title, kind)
+            tip = self.tr("{title}: {heads} heads × 64, 1,024 tokens").format(
+                title=title, heads=_PRESET_HEADS.get(kind)
+            )
+            self.kinds.setItemData(self.kinds.count() - 1, tip if kind in _PRESET_HEADS else title, _TIP)
         self.kinds.setAccessibleName(self.tr("source"))
         self.kinds.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.kinds.activated.connect(self._on_kind)
@@ -125,18 +151,28 @@ class SourceEditor(QFrame):
             column.addWidget(widget)
         self._pause = QTimer(self, singleShot=True, interval=300)
         self._pause.timeout.connect(self._apply_typed)
+        for keys in "Ctrl+Return", "Ctrl+Enter":  # of the text alone: elsewhere the keys are free
+            QShortcut(QKeySequence(keys), self.text_edit, self._apply_typed, context=_HERE)
 
     def _make_pages(self) -> None:
         self.text_edit = QPlainTextEdit()
         self.text_edit.setMaximumHeight(84)
         self.text_edit.setTabChangesFocus(True)
         self.text_edit.setPlaceholderText(self.tr("type a sentence"))
+        self.text_edit.setToolTip(self.tr("applied when you pause, or at once with Ctrl+Enter"))
         self.text_edit.textChanged.connect(self._on_typed)
         self.scores_edit, self.values_edit, self.tokens_edit = QLineEdit(), QLineEdit(), QLineEdit()
         self.weights_edit = QLineEdit()
-        self.scores_edit.setToolTip(self.tr("rows by ; numbers by spaces; -inf is allowed"))
-        for edit in (self.scores_edit, self.values_edit, self.tokens_edit, self.weights_edit):
+        for edit, name, tip in [
+            (self.scores_edit, self.tr("scores"), self.tr("rows by ; numbers by spaces; -inf is allowed")),
+            (self.values_edit, self.tr("values"), self.tr("a row for each key: rows by ; numbers by spaces")),
+            (self.tokens_edit, self.tr("tokens"), self.tr("names of the keys, by commas")),
+            (self.weights_edit, self.tr("weights"), self.tr("rows by ; numbers by spaces; or ones:6")),
+        ]:
+            edit.setAccessibleName(name)
+            edit.setToolTip(tip)
             edit.textEdited.connect(self._on_typed)
+            edit.returnPressed.connect(self._apply_typed)
         scores = QWidget()
         form = QFormLayout(scores)
         form.setContentsMargins(0, 0, 0, 0)
@@ -151,11 +187,15 @@ class SourceEditor(QFrame):
         self.length_spin.setKeyboardTracking(False)
         self.length_spin.valueChanged.connect(self._apply_typed)
         self.scale_spin.setRange(-1000, 1000)
+        self._shown_scale = self.scale_spin.value()
         self.scale_spin.setSingleStep(0.1)
         self.scale_spin.setKeyboardTracking(False)
         self.scale_spin.valueChanged.connect(self._apply_typed)
         form.addRow(self.tr("tokens"), self.length_spin)
         form.addRow(self.tr("Q, K scale"), self.scale_spin)
+        self.text_edit.setAccessibleName(self.tr("text"))
+        self.length_spin.setAccessibleName(self.tr("number of tokens"))
+        self.scale_spin.setAccessibleName(self.tr("Q, K scale"))
         self._number_form = form
         self._empty = QWidget()
         for page in (self._empty, self.text_edit, scores, self.weights_edit, numbers):
@@ -167,13 +207,19 @@ class SourceEditor(QFrame):
 
     def present(self, snapshot: Snapshot) -> None:
         """Show the spec's source; emits nothing and never overwrites what is being typed."""
-        if snapshot.spec == self._spec:
-            return
+        if snapshot.spec != self._spec:
+            self._present_source(snapshot)
+        problem = snapshot.problem if snapshot.problem and snapshot.problem.field in _PROBLEMS else None
+        if problem != self._said:
+            self._said = problem
+            self._say(problem.sentence if problem else "")
+
+    def _present_source(self, snapshot: Snapshot) -> None:
         self._spec = snapshot.spec
         self._remembered.note(snapshot.spec)
         if self._pause.isActive():
             return
-        self._problem.hide()
+        self._say("")
         kind = kind_of(snapshot.spec)
         self.kinds.setCurrentIndex(self.kinds.findData(kind))
         page = self._page_of.get(kind, self._empty)
@@ -199,16 +245,26 @@ class SourceEditor(QFrame):
             case TypedWeights():
                 self._set(self.weights_edit, matrix_text(source.weights))
             case RandomEmbeddings(length=length):
-                self.length_spin.setValue(length)
+                self._set_number(self.length_spin, length)
             case RandomQK(length=length, qk_scale=scale):
-                self.length_spin.setValue(length)
-                self.scale_spin.setValue(scale)
+                self._set_number(self.length_spin, length)
+                self._set_number(self.scale_spin, scale)
+                self._shown_scale = self.scale_spin.value()
         del blockers
+
+    def _say(self, sentence: str) -> None:
+        self._problem.setText(sentence)
+        self._problem.setVisible(bool(sentence))
 
     @staticmethod
     def _set(edit: QLineEdit, text: str) -> None:
-        if not edit.hasFocus() and edit.text() != text:
+        if not being_typed(edit) and edit.text() != text:
             edit.setText(text)
+
+    @staticmethod
+    def _set_number(spin: QSpinBox | QDoubleSpinBox, number: float) -> None:
+        if not being_typed(spin):
+            spin.setValue(number)  # type: ignore[arg-type]
 
     # -------------------------------------------------------------------------------------------------------- edits
 
@@ -219,12 +275,7 @@ class SourceEditor(QFrame):
     def choose(self, kind: str) -> None:
         """Go to a source of this kind: the one last used, else an example."""
         self._pause.stop()
-        if kind in _PRESET_HEADS:
-            heads = _PRESET_HEADS[kind]
-            spec = make_spec(RandomEmbeddings(length=1024), num_heads=heads, implementation="split")
-        else:
-            source = self._remembered.source(kind) or _example(kind)
-            spec = self._remembered.spec_with(source)
+        spec = self._remembered.spec_of(kind)
         if spec != self._spec:
             self.spec_edited.emit(spec)
 
@@ -248,32 +299,49 @@ class SourceEditor(QFrame):
             source = self._typed(self.kinds.currentData())
             spec = self._remembered.spec_with(source) if source is not None else self._spec
         except SpecError as error:
-            self._problem.setText(str(error))
-            self._problem.show()
+            self._say(str(error))
             return
-        self._problem.hide()
+        self._say("")
+        for edit in (self.scores_edit, self.values_edit, self.tokens_edit, self.weights_edit):
+            edit.setModified(False)
         if spec != self._spec:
             self.spec_edited.emit(spec)
 
     def _typed(self, kind: str) -> AnySource | None:
+        """The source as it stands in the editors; what they do not show whole is taken over from the spec's."""
+        now = self._spec.source if self._spec is not None else None
         match kind:
             case "text":
                 return Text(text=self.text_edit.toPlainText())
             case "scores":
-                values = self.values_edit.text().strip()
-                names = [name for name in self.tokens_edit.text().split(",") if name.strip()]
-                return TypedScores(
-                    scores=parse_matrix(self.scores_edit.text(), "scores"),
-                    values=parse_matrix(values, "values") if values else None,
-                    tokens=tuple(names),
-                )
+                return self._typed_scores(now if isinstance(now, TypedScores) else None)
             case "weights":
-                return TypedWeights(weights=parse_matrix(self.weights_edit.text(), "weights"))
+                weights = parse_matrix(self.weights_edit.text(), "weights")
+                names = now.tokens if isinstance(now, TypedWeights) else ()
+                return TypedWeights(weights=weights, tokens=names if _width(weights) == len(names) else ())
             case "random":
                 return RandomEmbeddings(length=self.length_spin.value())
             case "random-qk":
-                return RandomQK(length=self.length_spin.value(), qk_scale=self.scale_spin.value())
+                scale = self.scale_spin.value()
+                if isinstance(now, RandomQK) and scale == self._shown_scale:
+                    scale = now.qk_scale
+                return RandomQK(length=self.length_spin.value(), qk_scale=scale)
         return None
+
+    def _typed_scores(self, now: TypedScores | None) -> TypedScores:
+        typed, names = self.values_edit.text().strip(), self.tokens_edit.text()
+        values = parse_matrix(typed, "values") if typed else None
+        tokens = tuple(name.strip() for name in names.split(",") if name.strip())
+        if now is not None and names == ",".join(now.tokens):
+            tokens = now.tokens
+        dims = now.dims if now is not None and _width(values or ()) == len(now.dims) else ()
+        return TypedScores(
+            scores=parse_matrix(self.scores_edit.text(), "scores"), values=values, dims=dims, tokens=tokens
+        )
+
+
+def _width(matrix: Matrix) -> int:
+    return len(matrix[0]) if matrix else 0
 
 
 def _example(kind: str) -> AnySource:
@@ -283,7 +351,7 @@ def _example(kind: str) -> AnySource:
         case "scores":
             return TypedScores(
                 scores=parse_matrix("0.5 0.5 1; 0 2 1; 0.5 0.5 0"), values=parse_matrix("1 0; .1 .1; 0 1"),
-                tokens=("猫", "吃", "鱼"),
+                dims=("猫味", "鱼味"), tokens=("猫", "吃", "鱼"),
             )  # fmt: skip
         case "weights":
             return TypedWeights(weights=parse_matrix("0.4 0.3 0.2 0.1"))

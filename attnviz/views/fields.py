@@ -1,0 +1,203 @@
+"""Editors of single fields of a spec, each with its words, and with the reason where it is grey or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from PySide6.QtCore import QObject, QSignalBlocker, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import (
+    QAbstractSlider,
+    QComboBox,
+    QDoubleSpinBox,
+    QFormLayout,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+
+from attnviz.session import Problem, Snapshot
+from attnviz.spec import AttentionSpec, SpecError, edited, fixed_by
+
+
+def being_typed(editor: QWidget) -> bool:
+    """Whether a person has something in hand there that is not applied yet: half a number, a slider held down."""
+    if isinstance(editor, QSpinBox | QDoubleSpinBox):
+        return editor.text() not in (editor.specialValueText(), editor.textFromValue(editor.value()))  # type: ignore[arg-type]
+    if isinstance(editor, QLineEdit):
+        return editor.hasFocus() and editor.isModified()
+    if isinstance(editor, QAbstractSlider):
+        return editor.isSliderDown() or any(map(being_typed, editor.findChildren(QLineEdit)))
+    return False
+
+
+def muted_label() -> QLabel:
+    """An empty line of quiet words."""
+    return _Line("muted")
+
+
+class Fields(QObject):
+    """Editors by the name of their field. A person's edit emits one whole spec; a refused one says why beside it.
+
+    What was refused stays with its words until the spec changes; what is being typed stays until it is applied.
+    """
+
+    spec_edited = Signal(object)
+    problem_said = Signal(str)
+    """A field's name: words have come up beside its editor."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.editors: dict[str, QWidget] = {}
+        self.problems: dict[str, QLabel] = {}
+        self.tips: dict[str, str] = {}
+        self._show: dict[str, Callable[[Any], None]] = {}
+        self._spec: AttentionSpec | None = None
+        self._emitted: AttentionSpec | None = None
+        self._problem: Problem | None = None
+
+    # ------------------------------------------------------------------------------------------------------- making
+
+    def register(self, field: str, editor: QWidget, show: Callable[[Any], None], words: str) -> QLabel:
+        """Take ``editor`` in; ``show`` sets it to a value. Returns the line for its problems, to be laid out."""
+        self.editors[field], self._show[field], self.tips[field] = editor, show, editor.toolTip()
+        editor.setAccessibleName(words.replace("&", ""))
+        problem = self.problems[field] = _Line("problem")
+        problem.hide()
+        return problem
+
+    def add(
+        self, field: str, editor: QWidget, edited_signal: Any, show: Callable[[Any], None],
+        read: Callable[[Any], Any] = lambda value: value, *, words: str, into: QVBoxLayout,
+        beside: QHBoxLayout | None = None,
+    ) -> None:  # fmt: skip
+        """An editor in a row of its own, or in the row ``beside``; its problem stands below."""
+        problem = self.register(field, editor, show, words)
+        edited_signal.connect(lambda value: self.edit(field, read(value)))
+        if beside is None:
+            into.addWidget(editor)
+        else:
+            beside.addWidget(editor)
+            into.addLayout(beside)
+        into.addWidget(problem)
+
+    def add_row(self, field: str, words: str, form: QFormLayout, editor: QWidget, show: Callable[[Any], None]) -> None:
+        """An editor beside its words; its problem takes the row below."""
+        problem = self.register(field, editor, show, words)
+        form.addRow(words, editor)
+        form.addRow(problem)
+
+    def add_spin(self, field: str, words: str, form: QFormLayout, low: int, high: int) -> None:
+        """A whole number; below 1 stands for none, as where a source has no projections."""
+        spin = QSpinBox()
+        spin.setRange(low, high)
+        if low == 0:
+            spin.setSpecialValueText("—")
+        spin.setKeyboardTracking(False)
+        spin.valueChanged.connect(lambda value: self.edit(field, value))
+        self.add_row(field, words, form, spin, lambda value: spin.setValue(low if value is None else value))
+
+    def add_combo(self, field: str, words: str, form: QFormLayout, values: tuple[str, ...]) -> None:
+        combo = QComboBox()
+        combo.addItems(values)
+        combo.textActivated.connect(lambda value: self.edit(field, value))
+        self.add_row(field, words, form, combo, combo.setCurrentText)
+
+    def add_line(self, field: str, words: str, form: QFormLayout, read: Callable[[str], Any], tip: str = "") -> None:
+        """A line that ``read`` turns into a value; it may raise `SpecError`. Applied on Enter or on leaving it."""
+        line = QLineEdit()
+        line.setMaxLength(40)
+        line.setToolTip(tip)
+        line.editingFinished.connect(lambda: self._on_line_finished(field, line, read))
+        self.add_row(field, words, form, line, lambda value: line.setText(str(value)))
+
+    # ------------------------------------------------------------------------------------------------------ present
+
+    def present(self, snapshot: Snapshot) -> None:
+        """Set the editors where the spec or its problem is another than before; emits nothing."""
+        if snapshot.spec != self._spec:
+            self._spec = self._emitted = snapshot.spec
+            self._present_values(snapshot.spec)
+        if snapshot.problem != self._problem:
+            if self._problem is not None and self._problem.field in self.problems:
+                self.problems[self._problem.field].hide()
+            self._problem = snapshot.problem
+            if snapshot.problem is not None:
+                self.say(snapshot.problem.field, snapshot.problem.sentence)
+
+    def _present_values(self, spec: AttentionSpec) -> None:
+        fixed = fixed_by(spec.source)
+        for field, editor in self.editors.items():
+            if field in fixed or not being_typed(editor):
+                self.problems[field].hide()
+                blocker = QSignalBlocker(editor)
+                self._show[field](getattr(spec, field))
+                del blocker
+            editor.setEnabled(field not in fixed)
+            editor.setToolTip(fixed[field].reason if field in fixed else self.tips[field])
+
+    def say(self, field: str, sentence: str) -> None:
+        """Put ``sentence`` beside the editor of ``field``, if there is one here."""
+        problem = self.problems.get(field)
+        if problem is not None:
+            problem.setText(sentence)
+            problem.show()
+            self.problem_said.emit(field)
+
+    # -------------------------------------------------------------------------------------------------------- edits
+
+    def edit(self, field: str, value: Any) -> bool:
+        """Emit the spec with ``value`` in ``field``, or say why it cannot be. Returns whether it can."""
+        if self._spec is None:
+            return False
+        self._hide_problems()
+        try:
+            spec = edited(self._spec, **{field: value})
+        except SpecError as error:
+            self.say(error.field if error.field in self.problems else field, str(error))
+            return False
+        if spec != self._emitted:  # not what stands on the screen: an edit may still be waiting there
+            self._emitted = spec
+            self.spec_edited.emit(spec)
+        return True
+
+    def _on_line_finished(self, field: str, line: QLineEdit, read: Callable[[str], Any]) -> None:
+        if not line.isModified():
+            return
+        try:
+            value = read(line.text().strip())
+        except SpecError as error:
+            self._hide_problems()
+            self.say(field, str(error))
+            return
+        line.setModified(False)
+        if not self.edit(field, value):
+            line.setModified(True)
+
+    def _hide_problems(self) -> None:
+        for problem in self.problems.values():
+            problem.hide()
+
+
+class _Line(QLabel):
+    """Wrapped words that are never cut: a form layout gives a row across both columns too little height."""
+
+    def __init__(self, role: str) -> None:
+        super().__init__()
+        self.setProperty("role", role)
+        self.setWordWrap(True)
+
+    def setText(self, text: str) -> None:
+        super().setText(text)
+        self._claim_height()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._claim_height()
+
+    def _claim_height(self) -> None:
+        pass
