@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
@@ -233,7 +235,11 @@ def window(file: str | None, **options: Any) -> int:
     asked = asked_for(options)
     from attnviz import screens
 
+    signal.signal(signal.SIGINT, _leave)  # until the window stands and can save its state
     ours = screens.choose_platform(os.environ)
+    problem = None if ours else screens.forced_platform_problem(os.environ)
+    if problem is not None:
+        return _fail(problem, 1)
     from attnviz import app
 
     return app.run_window(asked, platform_was_ours=ours)
@@ -249,7 +255,14 @@ def render(image: Path | None, data: Path | None, save_spec: Path | None, size: 
     """Exit status after every file asked for is written."""
     if image is None and data is None and save_spec is None:
         raise click.UsageError("no output asked for: give --image FILE.png, --data FILE.npz or --save-spec FILE.json")
+    outputs = [path.resolve() for path in (image, data, save_spec) if path is not None]
+    if len(set(outputs)) < len(outputs):
+        raise click.UsageError("two outputs have one path: give each a file of its own")
     spec, view = asked_for(options) or (make_spec(), View())
+    if image is not None:
+        from attnviz.figure.export import check_size
+
+        check_size(size)
     from attnviz import rendering
 
     if save_spec is not None:
@@ -313,10 +326,16 @@ def run(arguments: list[str]) -> int:
         if "PySide6" not in str(error) and "lib" not in str(error):
             raise
         return _fail(qt_problem(error), 1)
-    except (RuntimeError, OSError) as error:
+    except OSError as error:  # standard output is full or closed
+        return _fail(f"cannot write: {error.strerror or error}", 1)
+    except RuntimeError as error:
         if not hasattr(error, "sentence"):
             raise
         return _fail(str(error), 1)
+
+
+def _leave(_number: int, _frame: FrameType | None) -> None:
+    os._exit(130)
 
 
 def _fail(sentence: str, status: int) -> int:

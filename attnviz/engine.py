@@ -195,7 +195,7 @@ class Engine:
         keep = {stage}
         if spec.mask == "three-step" and stage in ("weights", "dropped_weights"):
             keep.add("row_sums")
-        order = list(viewport.heads or ())
+        order = _wanted_heads(spec, viewport)
         order += [head for head in range(spec.num_heads) if head not in order]
         for head in order:
             name = f"head:{head}"
@@ -273,7 +273,8 @@ class Engine:
     def _thumbnails(self, request: Request, opened: _Opened, cancelled: Cancelled) -> Iterator[Frame]:
         """A small frame of each stage of one head (the first wanted one), last of all."""
         spec, viewport = request.spec, request.viewport
-        head = request.view.head if request.view.head is not None else (viewport.heads or (0,))[0]
+        wanted = _wanted_heads(spec, viewport) or [0]
+        head = request.view.head if request.view.head is not None else wanted[0]
         side = viewport.thumbnail
         small = Viewport(pixels=(side, side))
         names = stages_of(spec)
@@ -435,6 +436,11 @@ def _panel(spec: AttentionSpec, stage: str, head: int, result: HeadStages) -> Pa
     if stage in ("dropped_weights", "dropped_context") and result.kept is not None:
         dropped = ~result.kept[0]
     return Panel(f"head:{head}", head, cells, masked, dropped, result.stages.get("row_sums"))
+
+
+def _wanted_heads(spec: AttentionSpec, viewport: Viewport) -> list[int]:
+    """The heads that the screen wants first; it may still show more of them than the spec has."""
+    return [head for head in viewport.heads or () if head < spec.num_heads]
 
 
 def _panel_order(name: str) -> int:

@@ -6,7 +6,7 @@ import ctypes
 import importlib.util
 import re
 import sys
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 
 APT_LINE = (
@@ -39,12 +39,38 @@ def missing_library(plugin: str = "xcb") -> str | None:
     """The library that keeps Qt's platform plugin from loading, such as libxcb-icccm.so.4; None if it loads."""
     if sys.platform != "linux":
         return None
-    spec = importlib.util.find_spec("PySide6")
-    for folder in (spec.submodule_search_locations or []) if spec else []:
-        path = Path(folder, "Qt", "plugins", "platforms", f"libq{plugin}.so")
+    for folder in _plugin_folders():
+        path = folder / f"libq{plugin}.so"
         if path.exists():
             try:
                 ctypes.CDLL(str(path))
             except OSError as error:
                 return str(error).split(":", 1)[0]
     return None
+
+
+def forced_platform_problem(environ: Mapping[str, str]) -> str | None:
+    """Why none of the platforms that the user asked for can work, in a sentence; Qt itself would abort."""
+    if sys.platform != "linux":
+        return None
+    asked = [name.split(":")[0] for name in environ.get("QT_QPA_PLATFORM", "").split(";") if name]
+    folders = _plugin_folders()
+    there = {path.stem.removeprefix("libq") for folder in folders for path in folder.glob("libq*.so")}
+    if not there or any(_may_work(name, environ) for name in asked if name in there):
+        return None
+    if not set(asked) & there:
+        return f"QT_QPA_PLATFORM is {';'.join(asked)}: give one of {', '.join(sorted(there))}, or unset it."
+    why = missing_library(next(name for name in asked if name in there)) or "there is no display"
+    return f"QT_QPA_PLATFORM is {';'.join(asked)}, but no window can be shown ({why}): unset it, or give offscreen."
+
+
+def _may_work(name: str, environ: Mapping[str, str]) -> bool:
+    if name == "xcb":
+        return bool(environ.get("DISPLAY")) and missing_library(name) is None
+    return True
+
+
+def _plugin_folders() -> list[Path]:
+    spec = importlib.util.find_spec("PySide6")
+    places = spec.submodule_search_locations if spec else None
+    return [Path(place, "Qt", "plugins", "platforms") for place in places or ()]

@@ -212,7 +212,8 @@ class AttentionSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         for field, fixed in fixed_by(self.source).items():
             value = getattr(self, field)
             if value != fixed.value:
-                raise SpecError(field, f"{field} is {value}, but this source fixes it at {fixed.value}: {fixed.reason}")
+                instead = "has none" if fixed.value is None else f"fixes it at {fixed.value}"
+                raise SpecError(field, f"{field} is {value}, but this source {instead}: {fixed.reason}")
         self._check_sizes()
 
     def _check_sizes(self) -> None:

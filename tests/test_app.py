@@ -285,6 +285,15 @@ def test_many_heads_show_one_large_beside_thumbnails(qtbot, open_window):
     assert program.session.snapshot().view.head is None
 
 
+def test_fewer_heads_than_the_large_one_are_shown(qtbot, open_window):
+    program = open_window((make_spec(RandomEmbeddings(length=7), num_heads=12), View(head=11)))
+    program.controller.edit_spec(make_spec(RandomEmbeddings(length=7), num_heads=1))
+    settle(qtbot, program)
+    snapshot = program.session.snapshot()
+    assert snapshot.failure is None
+    assert len(snapshot.picture.heads) == 1
+
+
 def test_closing_saves_and_leaves_no_thread(qtbot, open_window, settings):
     program = open_window((make_spec(), View()))
     program.window.close()

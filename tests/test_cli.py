@@ -15,6 +15,9 @@ from attnviz import cli
 from attnviz.spec import FIELDS, Lesson, Text, View, from_json, make_spec, to_json
 
 
+pytestmark = pytest.mark.usefixtures("qapp")  # `render` makes a lesser application where there is none
+
+
 def data_of(tmp_path, *arguments):
     path = tmp_path / "stages.npz"
     assert cli.run(["render", "--data", str(path), *arguments]) == 0
@@ -159,6 +162,8 @@ WRONG = [
     (["render", "--image", "x.png", "--lesson", "cat-eats-fish", "--heads", "2"], "no projections"),
     (["render", "--image", "x.png", "--spec", "nowhere.json"], "nowhere.json"),
     (["render", "--image", "x.png", "--no-such-option"], "no-such-option"),
+    (["render", "--image", "x.png", "--scores", "0 0", "--d-out", "2"], "this source has none"),
+    (["render", "--image", "same", "--data", "same"], "one path"),
     (["nowhere.json"], "nowhere.json"),
     (["--heads", "0"], "num_heads is 0"),
 ]
@@ -277,3 +282,38 @@ def test_ctrl_c_ends_with_130(monkeypatch):
 
     monkeypatch.setattr(click.Group, "main", interrupted)
     assert cli.run(["devices"]) == 130
+
+
+@pytest.mark.parametrize("arguments", [["devices"], ["--help"]])
+def test_a_full_standard_output_is_one_line(arguments):
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        done = subprocess.run(
+            [sys.executable, "-m", "attnviz", *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "cannot write" in done.stderr
+
+
+@pytest.mark.parametrize("platform", ["nope", "xcb"])
+def test_a_platform_that_cannot_be_is_said_in_one_line(platform):
+    environ = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY")}
+    done = subprocess.run(
+        [sys.executable, "-m", "attnviz"], env=environ | {"QT_QPA_PLATFORM": platform}, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"attnviz: QT_QPA_PLATFORM is {platform}")
+    assert done.stderr.count("\n") == 1
+
+
+def test_without_a_display_the_window_is_written_in_one_line(tmp_path):
+    environ = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")}
+    environ["XDG_CONFIG_HOME"] = str(tmp_path / "config")
+    done = subprocess.run(
+        [sys.executable, "-m", "attnviz"], env=environ, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "attnviz.png").exists()
+    assert done.stderr.count("\n") == 1
+    assert "attnviz.png" in done.stderr

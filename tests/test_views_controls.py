@@ -254,30 +254,30 @@ def test_norm_and_colours_edit_the_view_alone(qtbot, panel):
     assert emitted == [msgspec.structs.replace(view, colours="cividis")]
 
 
-@pytest.mark.parametrize("width", range(300, 640, 20))
-def test_a_refused_sentence_is_never_cut(qtbot, application, width):
+def test_a_refused_sentence_is_not_cut_when_it_brings_up_the_scroll_bar(qtbot, application):
     load_fonts()
     theme.apply_theme(application, dark=False)
-    area, inside, controls = QScrollArea(), QWidget(), Controls()
-    qtbot.addWidget(area)
-    area.setWidgetResizable(True)
-    column = QVBoxLayout(inside)
-    column.addWidget(controls)
-    column.addStretch(1)
-    area.setWidget(inside)
-    area.setFixedSize(width, 640)
-    controls.present(snapshot(make_spec(Text(text="a"), num_heads=12, dropout=0.1, implementation="split")))
-    area.show()
-    controls._more.setChecked(True)
-    QApplication.processEvents()
-    for field in ("d_out", "scale"):
-        controls._fields.say(field, str(refusal(num_heads=12, d_out=770)))
-    QApplication.processEvents()
-    for field in ("d_out", "scale"):
-        label = controls._problems[field]
-        assert label.height() >= label.heightForWidth(label.width()) > 0
-    editors = controls._editors.values()
-    qtbot.waitUntil(lambda: all(editor.height() >= editor.minimumSizeHint().height() for editor in editors))
+    for width in range(300, 560, 10):  # in some of these the narrower viewport takes a line more
+        area, inside, controls = QScrollArea(), QWidget(), Controls()
+        qtbot.addWidget(area)
+        area.setWidgetResizable(True)
+        column = QVBoxLayout(inside)
+        column.addWidget(controls)
+        column.addStretch(1)
+        area.setWidget(inside)
+        controls.present(snapshot(make_spec(Text(text="a"), num_heads=12)))
+        area.setFixedSize(width, inside.sizeHint().height() + 60)
+        area.show()
+        QApplication.processEvents()
+        assert not area.verticalScrollBar().isVisible()
+        controls._more.setChecked(True)
+        controls._fields.say("d_out", str(refusal(num_heads=12, d_out=770)))
+        QApplication.processEvents()
+        assert area.verticalScrollBar().isVisible()
+        label = controls._problems["d_out"]
+        assert label.height() >= label.heightForWidth(label.width()) > 0, width
+        assert all(editor.height() >= editor.minimumSizeHint().height() for editor in controls._editors.values())
+        area.close()
 
 
 def refusal(**fields):

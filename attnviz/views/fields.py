@@ -200,4 +200,4 @@ class _Line(QLabel):
         self._claim_height()
 
     def _claim_height(self) -> None:
-        pass
+        self.setMinimumHeight(max(self.heightForWidth(self.width()), 0))
