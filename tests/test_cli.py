@@ -14,7 +14,6 @@ import reference as ref
 from attnviz import cli
 from attnviz.spec import FIELDS, Lesson, Text, View, from_json, make_spec, to_json
 
-
 pytestmark = pytest.mark.usefixtures("qapp")  # `render` makes a lesser application where there is none
 
 
