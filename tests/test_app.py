@@ -181,6 +181,8 @@ def test_every_action_has_words_and_a_menu(open_window):
 
 def test_a_click_selects_and_a_hover_gives_the_exact_value_of_every_head(qtbot, open_window):
     program = open_window((make_spec(), View()))
+    program.window.use_layout("explore")
+    settle(qtbot, program)
     maps = program.window.heatmaps
     point = maps.point_of("head:1", Cell(2, 1))
     qtbot.mouseClick(maps.canvas(), Qt.MouseButton.LeftButton, pos=point)
@@ -283,6 +285,22 @@ def test_many_heads_show_one_large_beside_thumbnails(qtbot, open_window):
     assert len(program.window.heatmaps.panel_names()) == 12
     press(qtbot, program, Qt.Key.Key_Escape)
     assert program.session.snapshot().view.head is None
+
+
+def test_learn_shows_one_head_large_and_explore_all_alike(qtbot, open_window):
+    program = open_window((make_spec(), View()))
+    maps = program.window.heatmaps
+    sizes = [panel.place.map_rect.width for panel in maps._panels]
+    assert maps.panel_names() == ("head:0", "head:1")
+    assert sizes[0] > 2 * sizes[1]
+    program.controller.edit_view(View(head=1))
+    settle(qtbot, program)
+    assert maps.panel_names() == ("head:1", "head:0")
+    program.window.use_layout("explore")
+    program.controller.edit_view(View())
+    settle(qtbot, program)
+    sizes = [panel.place.map_rect.width for panel in maps._panels]
+    assert sizes[0] == sizes[1]
 
 
 def test_fewer_heads_than_the_large_one_are_shown(qtbot, open_window):

@@ -254,10 +254,10 @@ def test_norm_and_colours_edit_the_view_alone(qtbot, panel):
     assert emitted == [msgspec.structs.replace(view, colours="cividis")]
 
 
-def test_a_refused_sentence_is_not_cut_when_it_brings_up_the_scroll_bar(qtbot, application):
+def test_a_refused_sentence_and_the_controls_around_it_have_room(qtbot, application):
     load_fonts()
     theme.apply_theme(application, dark=False)
-    for width in range(300, 560, 10):  # in some of these the narrower viewport takes a line more
+    for width in range(300, 560, 40):
         area, inside, controls = QScrollArea(), QWidget(), Controls()
         qtbot.addWidget(area)
         area.setWidgetResizable(True)

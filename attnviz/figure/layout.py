@@ -285,7 +285,7 @@ def figure_layout(
     area = Box(margin, y, inner_w, max(bottom - y - 8 * unit, 1))
     bar_w = 104 * unit
     if large_first and n_panels > 1:
-        large_w = area.width * 0.7
+        large_w = area.width * (0.8 if n_panels <= 4 else 0.7)
         main = Box(area.x, area.y, large_w - bar_w, area.height)
         panels = [panel_layout(main, subject, unit=unit)]
         beside = Box(area.x + large_w + 12 * unit, area.y, area.width - large_w - 12 * unit, area.height)

@@ -184,7 +184,7 @@ class Fields(QObject):
 
 
 class _Line(QLabel):
-    """Wrapped words that are never cut: a form layout gives a row across both columns too little height."""
+    """Wrapped words that claim their height: a form layout was seen to keep that of another width."""
 
     def __init__(self, role: str) -> None:
         super().__init__()

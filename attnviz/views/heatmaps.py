@@ -137,6 +137,7 @@ class Heatmaps(QWidget):
         self._plan: layout.FigureLayout | None = None
         self._hovered: Cell | None = None
         self._linking = False
+        self._one_large = False
         self._around_shows: object = None
         self._graphics = pg.GraphicsView(self, background=None)
         self._graphics.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -230,22 +231,35 @@ class Heatmaps(QWidget):
         """Paint what has been presented before this returns, for benchmarks and pictures of the window."""
         self._graphics.viewport().repaint()
 
-    @staticmethod
-    def _arrangement(picture: Picture) -> object:
+    def show_one_large(self, wanted: bool) -> None:
+        """Whether one head is always large with the others beside it, as for a class, or all are alike in a grid."""
+        if wanted != self._one_large:
+            self._one_large = wanted
+            if self._snapshot is not None:
+                self._picture = None  # arrange afresh
+                self.present(self._snapshot)
+
+    def _large_head(self, picture: Picture) -> int | None:
+        """The head that is large: the one chosen, else the first where one always is."""
+        assert picture.outline is not None  # noqa: S101 (only pictures with an outline are shown)
+        if picture.view.head is not None or not self._one_large or len(picture.outline.panels) == 1:
+            return picture.view.head
+        return 0
+
+    def _arrangement(self, picture: Picture) -> object:
         """What the places of the panels depend on."""
         outline = picture.outline
-        assert outline is not None  # noqa: S101 (only pictures with an outline are shown)
-        return outline.panels, outline.tokens, layout.map_shape(outline), outline.stage, picture.view.head
+        assert outline is not None  # noqa: S101
+        return outline.panels, outline.tokens, layout.map_shape(outline), outline.stage, self._large_head(picture)
 
-    @staticmethod
-    def _shown_names(picture: Picture) -> tuple[str, ...]:
-        """Panels in sight: all of them, the large head first where there is one and the grid would be too small."""
+    def _shown_names(self, picture: Picture) -> tuple[str, ...]:
+        """Panels in sight: all of them, the large head first where there is one and the others have a place."""
         assert picture.outline is not None  # noqa: S101
-        names, head = picture.outline.panels, picture.view.head
-        if head is None or f"head:{head}" not in names:
+        names, large = picture.outline.panels, f"head:{self._large_head(picture)}"
+        if large not in names:
             return names
-        large = f"head:{head}"
-        return (large, *(name for name in names if name != large)) if len(names) > GRID_MAX else (large,)
+        beside = len(names) > GRID_MAX or self._one_large
+        return (large, *(name for name in names if name != large)) if beside else (large,)
 
     # ---------------------------------------------------------------------------------------------------- arrangement
 
@@ -263,7 +277,7 @@ class Heatmaps(QWidget):
             panel.box.sigRangeChangedManually.connect(self._on_moved_by_hand)
             self._panels.append(panel)
         size = (self._graphics.width(), self._graphics.height())
-        large = picture.view.head is not None and len(names) > 1
+        large = self._large_head(picture) is not None and len(names) > 1
         self._plan = layout.screen_layout(picture.outline, len(names), size, large_first=large)
         for panel, name, place in zip(self._panels, names, self._plan.panels, strict=True):
             panel.name, panel.place = name, place
@@ -322,7 +336,7 @@ class Heatmaps(QWidget):
         rows = cols = None
         if seen != whole and max(whole.width() / pixels[1], whole.height() / pixels[0]) > 1:
             rows, cols = _span(seen.top(), seen.bottom()), _span(seen.left(), seen.right())
-        head = self._picture.view.head
+        head = self._large_head(self._picture)
         viewport = Viewport(
             pixels=pixels, rows=rows, cols=cols, heads=None if head is None else (head,), thumbnail=_PIXEL_STEP
         )
@@ -414,7 +428,8 @@ class Heatmaps(QWidget):
 
     def _is_large_or_grid(self, position: QPointF) -> bool:
         """Whether a click at ``position`` means a cell: thumbnails beside a large head only choose a head."""
-        large_layout = self._picture is not None and self._picture.view.head is not None and len(self._panels) > 1
+        large_layout = self._picture is not None and self._large_head(self._picture) is not None
+        large_layout = large_layout and len(self._panels) > 1
         return not large_layout or self._panel_at(position) is self._panels[0]
 
     def _toggle_large(self, panel: _Panel) -> None:

@@ -138,6 +138,7 @@ class MainWindow(QMainWindow):
         """Arrange for *learn* (heads and sentence large, controls at the side) or *explore* (controls left, heads)."""
         self._remember_layout()
         self._layout_name = name
+        self.heatmaps.show_one_large(name == "learn")
         if name == "learn":
             self._side_stack.insertWidget(0, self._control_panel, 2)
         else:
