@@ -303,6 +303,27 @@ def test_learn_shows_one_head_large_and_explore_all_alike(qtbot, open_window):
     assert sizes[0] == sizes[1]
 
 
+def test_a_hand_switches_the_mask_moves_dropout_changes_heads_and_exports(qtbot, open_window, tmp_path):
+    program = open_window((make_spec(), View()))
+    controls = program.window.controls
+    qtbot.mouseClick(controls._editors["mask"].buttons["three-step"], Qt.MouseButton.LeftButton)
+    settle(qtbot, program)
+    assert spec_of(program).mask == "three-step"
+    controls._editors["dropout"].setValue(0.5)
+    settle(qtbot, program)
+    assert spec_of(program).dropout == 0.5
+    heads = controls._editors["num_heads"]
+    heads.setFocus()
+    qtbot.keyClick(heads, Qt.Key.Key_Up)
+    qtbot.keyClick(heads, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: spec_of(program).num_heads == 3)
+    settle(qtbot, program)
+    assert len(program.window.heatmaps.panel_names()) == 3
+    with qtbot.waitSignal(program.job_ended, timeout=20_000):
+        program.export(tmp_path / "driven.png", (640, 400))
+    assert (tmp_path / "driven.png").exists()
+
+
 def test_fewer_heads_than_the_large_one_are_shown(qtbot, open_window):
     program = open_window((make_spec(RandomEmbeddings(length=7), num_heads=12), View(head=11)))
     program.controller.edit_spec(make_spec(RandomEmbeddings(length=7), num_heads=1))

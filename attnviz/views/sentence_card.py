@@ -37,7 +37,7 @@ class SentenceCard(QFrame):
         column.addWidget(self._small)
         column.addStretch(1)
         column.addWidget(self._own, 0, Qt.AlignmentFlag.AlignLeft)
-        self.setMinimumHeight(176)  # the words change, the layout must not jump
+        self.setMinimumHeight(200)  # the words change, the layout must not jump
 
     def present(self, snapshot: Snapshot) -> None:
         if snapshot.stale:
