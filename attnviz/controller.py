@@ -16,6 +16,7 @@ from attnviz.spec import QUERY_KEY_STAGES, AttentionSpec, Request, SpecError, Vi
 from attnviz.worker import Job, Worker
 
 FRAME_MS = 16
+_DRAIN_MS = 33  # painting twelve maps takes a third of this, and computing waits for part of it
 
 
 class Controller(QObject):
@@ -35,6 +36,7 @@ class Controller(QObject):
         self._waiting: tuple[AttentionSpec, View] | None = None
         self._retry_device: str | None = None
         self._last_begun = 0.0
+        self._last_drained = 0.0
         self._throttle = QTimer(self, singleShot=True, interval=FRAME_MS)
         self._throttle.timeout.connect(self._begin_waiting)
         self._paint = QTimer(self, singleShot=True)
@@ -162,11 +164,13 @@ class Controller(QObject):
 
     @Slot()
     def _on_messages_pending(self) -> None:
-        if not self._paint.isActive():
-            self._paint.start(0)
+        if not self._paint.isActive():  # the first frame at once, those behind it together
+            since = (time.monotonic() - self._last_drained) * 1000
+            self._paint.start(max(0, int(_DRAIN_MS - since)))
 
     @Slot()
     def _drain(self) -> None:
+        self._last_drained = time.monotonic()
         accepted = [message for message in self._worker.take() if self._session.accept(message)]
         if not accepted:
             return
