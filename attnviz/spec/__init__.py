@@ -1,0 +1,61 @@
+"""What goes in: the frozen, checked description of one attention computation and of one look at it.
+
+`AttentionSpec` says what is computed, `View` which part is looked at and how it is coloured, `Viewport` how many
+pixels there are, `Request` binds the three to a generation. One schema serves the window, the command line, saved
+files and the metadata inside exported pictures. Plain Python: no torch, no NumPy, no Qt.
+
+A spec is *complete*: what follows from other fields (``d_out`` for a text, ``out_proj`` by implementation) is filled
+in by `make_spec` and `edited`, so that two equal specs mean the same picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from attnviz.spec import attention, looks
+from attnviz.spec.attention import (
+    FIELDS,
+    MAX_HEADS,
+    MAX_SEED,
+    AttentionSpec,
+    DropoutGenerator,
+    DropoutSite,
+    DType,
+    Implementation,
+    MaskMode,
+    edited,
+    make_spec,
+)
+from attnviz.spec.checks import MAX_TYPED_TOKENS, Matrix, SpecError
+from attnviz.spec.looks import Colours, Norm, Request, View, Viewport
+from attnviz.spec.sources import (
+    MAX_TOKENS,
+    AnySource,
+    Fixed,
+    Lesson,
+    RandomEmbeddings,
+    RandomQK,
+    Source,
+    Text,
+    TypedScores,
+    TypedWeights,
+    fixed_by,
+    has_module,
+    has_values,
+    is_typed,
+)
+from attnviz.spec.stages import JOINT_STAGES, QUERY_KEY_STAGES, WEIGHT_STAGES, masked_at, stages_of
+from attnviz.spec.text import SPEC_VERSION, from_json, to_json
+
+CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({**attention.CHOICES, **looks.CHOICES})
+"""The values of every field that has a fixed list of them."""
+
+__all__ = [
+    "CHOICES", "FIELDS", "JOINT_STAGES", "MAX_HEADS", "MAX_SEED", "MAX_TOKENS", "MAX_TYPED_TOKENS", "QUERY_KEY_STAGES",
+    "SPEC_VERSION", "WEIGHT_STAGES", "AnySource", "AttentionSpec", "Colours", "DType", "DropoutGenerator",
+    "DropoutSite", "Fixed", "Implementation", "Lesson", "MaskMode", "Matrix", "Norm", "RandomEmbeddings", "RandomQK",
+    "Request", "Source", "SpecError", "Text", "TypedScores", "TypedWeights", "View", "Viewport", "edited", "fixed_by",
+    "from_json", "has_module", "has_values", "is_typed", "make_spec", "masked_at", "stages_of", "to_json",
+]  # fmt: skip

@@ -1,0 +1,73 @@
+"""The error of a wrong request, and the checks that raise it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+MAX_TYPED_TOKENS: Final = 32
+Matrix = tuple[tuple[float, ...], ...]
+
+
+class SpecError(ValueError):
+    """A request that cannot be computed. The sentence names the field, the value and what would do.
+
+    ``field`` is the name of the spec or view field at fault, so that a window can put the words beside its control.
+    """
+
+    def __init__(self, field: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.field = field
+
+
+def convert(kind: Any, fields: Any, choices_of: Mapping[str, tuple[str, ...]]) -> Any:
+    """``fields`` as ``kind``; msgspec's complaints become `SpecError` with the field's name and its choices."""
+    try:
+        return msgspec.convert(fields, kind)
+    except msgspec.ValidationError as error:
+        if isinstance(error.__cause__, SpecError):
+            raise error.__cause__ from None
+        path = re.search(r"`\$\.?([^`]*)`", str(error))
+        field = (path.group(1) if path else "") or "source"
+        value = fields.get(field) if isinstance(fields, dict) else None
+        said = "" if value is None else f" is {value!r}"
+        choices = choices_of.get(field)
+        words = f"give {', '.join(choices)}" if choices else str(error).split(" - at ")[0]
+        raise SpecError(field.split(".")[0].split("[")[0], f"{field}{said}: {words}") from None
+
+
+def check_range(field: str, value: int, low: int, high: int) -> None:
+    """`SpecError` unless ``value`` lies between ``low`` and ``high``, both included."""
+    if not low <= value <= high:
+        raise SpecError(field, f"{field} is {value}: give a whole number from {low} to {high:,}")
+
+
+def check_matrix(field: str, matrix: Matrix, *, allow_neg_inf: bool = False) -> int:
+    """Number of columns of a small finite rectangle of numbers, or `SpecError`."""
+    width = len(matrix[0]) if matrix else 0
+    if width == 0:
+        raise SpecError(field, f"{field} is empty: give rows of numbers, such as 1 0; 0 1")
+    for row, numbers in enumerate(matrix):
+        if len(numbers) != width:
+            raise SpecError(
+                field, f"{field} has {len(numbers)} numbers in row {row} but {width} in row 0: give as many in each"
+            )
+        for number in numbers:
+            if not (math.isfinite(number) or (allow_neg_inf and number == -math.inf)):
+                also = " or -inf" if allow_neg_inf else ""
+                raise SpecError(field, f"{field} has {number} in row {row}: give finite numbers{also}")
+    if max(len(matrix), width) > MAX_TYPED_TOKENS:
+        raise SpecError(
+            field, f"{field} is {len(matrix)} x {width}: a typed matrix has at most {MAX_TYPED_TOKENS} tokens"
+        )
+    return width
+
+
+def check_token_names(tokens: tuple[str, ...], keys: int) -> None:
+    """`SpecError` unless there are no names or one for each of ``keys``."""
+    if tokens and len(tokens) != keys:
+        raise SpecError("tokens", f"tokens has {len(tokens)} names, but there are {keys} keys: one name a key")

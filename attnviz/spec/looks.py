@@ -1,0 +1,64 @@
+"""What is looked at: the view of a spec, the pixels there are, and the request that binds them to a generation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, Literal, get_args
+
+import msgspec
+
+from attnviz.spec.attention import AttentionSpec
+from attnviz.spec.checks import SpecError
+from attnviz.spec.stages import stages_of
+
+Norm = Literal["auto", "linear", "log", "uniform", "per-head", "per-row", "percentile", "unit"]
+Colours = Literal["viridis", "cividis", "magma", "inferno", "greys"]
+
+CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({"norm": get_args(Norm), "colours": get_args(Colours)})
+"""The values of every field of a view that has a fixed list of them."""
+
+
+class View(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which part of a computation is looked at, and how it is coloured. ``head`` None means all heads."""
+
+    stage: str = "weights"
+    head: int | None = None
+    norm: Norm = "auto"
+    colours: Colours = "viridis"
+
+    def __post_init__(self) -> None:
+        if self.head is not None and self.head < 0:
+            raise SpecError("head", f"head is {self.head}: heads count from 0; give a head or all")
+
+    def check(self, spec: AttentionSpec) -> None:
+        """Raise `SpecError` where ``spec`` lacks this stage or head."""
+        names = stages_of(spec)
+        if self.stage not in names:
+            raise SpecError("stage", f"stage is {self.stage!r}, which this spec lacks: it has {', '.join(names)}")
+        if self.head is not None and self.head >= spec.num_heads:
+            last = spec.num_heads - 1
+            raise SpecError("head", f"head is {self.head}: heads count from 0, so give 0 to {last}, or all")
+
+
+class Viewport(msgspec.Struct, frozen=True, kw_only=True):
+    """What is on the screen: a window of cells, the pixels of one panel, the heads in the order they are wanted.
+
+    ``rows`` and ``cols`` are half-open cell ranges, None for the whole map. ``pixels`` is (height, width) of a
+    panel. ``heads`` None means all in order. ``thumbnail`` is the side in pixels of each stage's thumbnail, 0 for none.
+    """
+
+    pixels: tuple[int, int] = (512, 512)
+    rows: tuple[int, int] | None = None
+    cols: tuple[int, int] | None = None
+    heads: tuple[int, ...] | None = None
+    thumbnail: int = 0
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """One picture asked for. Frames carry ``generation`` back; another generation's are dropped."""
+
+    spec: AttentionSpec
+    view: View
+    viewport: Viewport
+    generation: int

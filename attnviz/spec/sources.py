@@ -1,0 +1,162 @@
+"""Where tokens and queries, keys and values come from, and what each source fixes in a spec."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final, Literal, NamedTuple
+
+import msgspec
+
+from attnviz.spec.checks import Matrix, SpecError, check_matrix, check_range, check_token_names
+
+MAX_TOKENS: Final = 1 << 20
+
+
+class Source(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
+    """Where tokens and queries, keys and values come from."""
+
+
+class Lesson(Source, frozen=True, tag="lesson"):
+    """A worked lesson: *journey* (six tokens through the module) or *cat-eats-fish* (a typed matrix)."""
+
+    name: Literal["journey", "cat-eats-fish"] = "journey"
+
+    def __post_init__(self) -> None:
+        if self.name not in ("journey", "cat-eats-fish"):
+            raise SpecError("lesson", f"lesson is {self.name!r}: give journey or cat-eats-fish")
+
+
+class TypedScores(Source, frozen=True, tag="scores"):
+    """A score matrix (queries, keys) worked by hand; it enters at ``scaled_scores``. −∞ is allowed.
+
+    ``values``, if given, has one row per key; ``dims`` names its columns; ``tokens`` names the keys.
+    """
+
+    scores: Matrix
+    values: Matrix | None = None
+    dims: tuple[str, ...] = ()
+    tokens: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        keys = check_matrix("scores", self.scores, allow_neg_inf=True)
+        check_token_names(self.tokens, keys)
+        if len(self.scores) > keys:
+            raise SpecError(
+                "scores",
+                f"scores has {len(self.scores)} rows (queries) but {keys} columns (keys): "
+                "give at most as many rows as columns",
+            )
+        if self.values is None:
+            if self.dims:
+                raise SpecError("dims", "dims names the columns of values, but there are no values: give values too")
+            return
+        width = check_matrix("values", self.values)
+        if len(self.values) != keys:
+            raise SpecError("values", f"values has {len(self.values)} rows, but scores has {keys} keys: one row a key")
+        if self.dims and len(self.dims) != width:
+            raise SpecError("dims", f"dims has {len(self.dims)} names, but values has {width} columns: one name each")
+
+
+class TypedWeights(Source, frozen=True, tag="weights"):
+    """A weight matrix (queries, keys) worked by hand; it enters at ``weights``, so dropout alone applies."""
+
+    weights: Matrix
+    tokens: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        keys = check_matrix("weights", self.weights)
+        check_token_names(self.tokens, keys)
+        if len(self.weights) > keys:
+            raise SpecError(
+                "weights",
+                f"weights has {len(self.weights)} rows (queries) but {keys} columns (keys): "
+                "give at most as many rows as columns",
+            )
+        if any(w < 0 for row in self.weights for w in row):
+            raise SpecError("weights", "weights has a negative number: weights after a softmax are 0 or more")
+
+
+class Text(Source, frozen=True, tag="text"):
+    """Any text; its tokens get random embeddings keyed by (seed, token)."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        if not self.text.strip():
+            raise SpecError("text", "text is empty: type at least one word")
+        if len(self.text) > 8 * MAX_TOKENS:
+            raise SpecError("text", f"text has {len(self.text):,} characters: at most {8 * MAX_TOKENS:,}")
+
+
+class RandomEmbeddings(Source, frozen=True, tag="random"):
+    """``length`` random embeddings keyed by (seed, position), through the module."""
+
+    length: int
+
+    def __post_init__(self) -> None:
+        check_range("length", self.length, 1, MAX_TOKENS)
+
+
+class RandomQK(Source, frozen=True, tag="random-qk"):
+    """Queries and keys drawn directly: standard normal × ``qk_scale``, per head Q, then K. No values."""
+
+    length: int
+    qk_scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_range("length", self.length, 1, MAX_TOKENS)
+        if not math.isfinite(self.qk_scale):
+            raise SpecError("qk_scale", f"qk_scale is {self.qk_scale}: give a finite number, such as 1")
+
+
+AnySource = Lesson | TypedScores | TypedWeights | Text | RandomEmbeddings | RandomQK
+
+
+class Fixed(NamedTuple):
+    """A field that a source fixes: the value it must have, and why in words."""
+
+    value: Any
+    reason: str
+
+
+_BY_HAND: Final = "worked by hand: there are no projections"
+_DRAWN: Final = "queries and keys are drawn directly: there are no projections"
+_NO_PROJECTIONS: Final = ("implementation", "stacked"), ("out_proj", False), ("qkv_bias", False), ("d_model", None)
+
+
+def fixed_by(source: Source) -> Mapping[str, Fixed]:
+    """Fields that ``source`` fixes, with the value and the reason a greyed control shows."""
+    fixed: dict[str, Fixed] = {}
+    if is_typed(source):
+        one_head = (*_NO_PROJECTIONS, ("num_heads", 1), ("d_out", None), ("batch", 1), ("scale_after_mask", False))
+        fixed = {field: Fixed(value, _BY_HAND) for field, value in one_head}
+        fixed["scale"] = Fixed("none", "worked by hand: the scores are typed already scaled")
+        if isinstance(source, TypedWeights):
+            fixed["mask"] = Fixed("none", "the weights are typed: dropout alone applies")
+        if not has_values(source):
+            fixed["dropout_site"] = Fixed("weights", "there are no values, so there is no context to drop from")
+    elif isinstance(source, RandomQK):
+        fixed = {field: Fixed(value, _DRAWN) for field, value in _NO_PROJECTIONS}
+        fixed["dropout_site"] = Fixed("weights", "there are no values, so there is no context to drop from")
+    elif isinstance(source, Lesson):
+        fixed["d_model"] = Fixed(3, "the lesson's inputs have 3 dimensions")
+    return MappingProxyType(fixed)
+
+
+def is_typed(source: Source) -> bool:
+    """Whether scores or weights were worked by hand, so that there is no module at all."""
+    return isinstance(source, TypedScores | TypedWeights) or source == Lesson(name="cat-eats-fish")
+
+
+def has_values(source: Source) -> bool:
+    """Whether a context can be mixed: every source but weights, random Q/K and scores typed without values."""
+    if isinstance(source, TypedScores):
+        return source.values is not None
+    return not isinstance(source, TypedWeights | RandomQK)
+
+
+def has_module(source: Source) -> bool:
+    """Whether inputs pass through a multi-head module with parameters."""
+    return not is_typed(source) and not isinstance(source, RandomQK)
