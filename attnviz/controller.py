@@ -245,11 +245,17 @@ class Controller(QObject):
     def _ask_probe(self) -> None:
         snapshot = self._session.snapshot()
         cell, picture = snapshot.cell, snapshot.picture
-        if cell is None or picture is None or not picture.complete:
+        if cell is None or picture is None or picture.outline is None:
             return
-        if snapshot.probe is not None and (snapshot.probe.row, snapshot.probe.col) == (cell.row, cell.col):
+        head = snapshot.view.head or 0
+        row = snapshot.row
+        whole_row = snapshot.selected is not None and (
+            row is None or (row.generation, row.row, row.head) != (picture.generation, cell.row, head)
+        )
+        known = snapshot.probe is not None and (snapshot.probe.row, snapshot.probe.col) == (cell.row, cell.col)
+        if known and not whole_row:
             return
-        self._worker.probe(Probe(picture.generation, cell.row, cell.col))
+        self._worker.probe(Probe(picture.generation, cell.row, cell.col, head, whole_row))
 
     def _update(self, **changes: object) -> None:
         if self._session.update(**changes):

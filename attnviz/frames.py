@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from attnviz.spec import AnyShape, Causal
+
 Values = npt.NDArray[np.floating[Any]]
 
 
@@ -57,7 +59,10 @@ _SHOWN = _shown_table()
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many cells of the whole map (not of the window) are of each kind; `future` counts visible future cells."""
+    """How many cells of the whole map (not of the window) are of each kind; `future` counts visible future cells.
+
+    -1 says that there may be some which nobody counted, as zeros of a map that is computed in tiles.
+    """
 
     cells: int = 0
     masked: int = 0
@@ -68,7 +73,8 @@ class Counts:
     future: int = 0
 
     def __add__(self, other: Counts) -> Counts:
-        return Counts(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
+        pairs = ((getattr(self, name), getattr(other, name)) for name in self.__slots__)
+        return Counts(*(-1 if -1 in pair else sum(pair) for pair in pairs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +98,9 @@ class Frame:
 
     ``panel`` is ``head:N`` (``all`` for stages that all heads share) or ``thumbnail:STAGE``. ``rows`` and ``cols``
     are half-open cell ranges that the pixels cover; a pixel is ``level`` × ``level`` cells (a power of two, bins
-    aligned to cell 0, the last one partial), ``values`` the brightest of them (scaled by nothing: at level 1 the
-    number that was computed). ``values`` float (r, c), ``classes`` uint8 (r, c) of `CellClass` sets, ``rgb`` uint32
+    aligned to cell 0, the last one partial), ``values`` what ``pooling`` (`spec.Pooling`) makes of them (at level 1
+    the number that was computed). A preview (``exact`` False) shows some of a pixel's rows, each over all its columns.
+    ``values`` float (r, c), ``classes`` uint8 (r, c) of `CellClass` sets, ``rgb`` uint32
     (r, c) as 0xffRRGGBB. ``row_sums`` float64, one per row of ``rows``, where rows are weights, else None.
     ``counts`` are of this panel's whole map.
     """
@@ -112,6 +119,7 @@ class Frame:
     counts: Counts
     row_sums: npt.NDArray[np.float64] | None = None
     exact: bool = True
+    pooling: str = "max"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +148,8 @@ class Outline:
 
     ``tokens`` name the keys; the queries are the last ``n_queries`` of them. ``dims`` name the value dimensions.
     ``origin`` is the chip beside the tokens ("untrained: …", "worked by hand", "the book's seeds"). ``future_hidden``
-    says whether future cells are hidden in the end; where it is False and ``has_future`` True they take a red frame.
+    says whether the cells that ``mask_shape`` hides are hidden in the end; where it is False and ``has_future`` True
+    they take a red frame.
     """
 
     generation: int
@@ -157,15 +166,23 @@ class Outline:
     future_hidden: bool
     device: str
     glosses: tuple[str, ...] = ()
+    mask_shape: AnyShape = field(default_factory=Causal)
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """``done`` of ``total`` panels are exact."""
+    """How far a picture is: ``done`` of ``total`` steps, and the last preview that stands, of ``previews``.
+
+    ``preview`` 0 says that no preview stands yet, or that none is needed. ``background`` says that what is looked at
+    is exact already and the rest of the map is still being computed.
+    """
 
     generation: int
     done: int
     total: int
+    preview: int = 0
+    previews: int = 0
+    background: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,23 +225,42 @@ class DeviceInfo:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A question for exact numbers: one cell in every head of the picture of ``generation``."""
+    """A question for exact numbers: one cell in every head of the picture of ``generation``, ``head`` first.
+
+    With ``whole_row`` that head's whole row is wanted too.
+    """
 
     generation: int
     row: int
     col: int
+    head: int = 0
+    whole_row: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeAnswer:
-    """The cell's exact value and class in each head; ``row_sums`` of its row where rows are weights."""
+    """The cell's exact value and class in each head, None where it is still being computed.
+
+    ``row_sums`` of its row where rows are weights and they are at hand.
+    """
 
     generation: int
     row: int
     col: int
-    values: tuple[float, ...]
-    classes: tuple[CellClass, ...]
+    values: tuple[float | None, ...]
+    classes: tuple[CellClass | None, ...]
     row_sums: tuple[float, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowAnswer:
+    """One head's whole row of the shown stage: ``values`` (n_keys,) and ``classes`` uint8 (n_keys,), one class each."""
+
+    generation: int
+    row: int
+    head: int
+    values: Values
+    classes: npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -235,7 +271,7 @@ class Arrays:
     stages: Mapping[str, Values] = field(default_factory=dict)
 
 
-Message = Outline | Frame | Progress | Finished | Failure | ProbeAnswer
+Message = Outline | Frame | Progress | Finished | Failure | ProbeAnswer | RowAnswer
 
 
 def level_for(cells: int, pixels: int) -> int:

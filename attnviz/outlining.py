@@ -33,6 +33,7 @@ def outline_of(request: Request, given: Inputs, module: nn.Module | None) -> Out
         future_hidden=spec.mask != "none",
         device=spec.device,
         glosses=given.glosses,
+        mask_shape=spec.mask_shape,
     )
 
 

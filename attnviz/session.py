@@ -6,11 +6,14 @@ The controller calls `begin`, `accept` and the small setters on the GUI thread, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from attnviz.frames import DeviceInfo, Failure, Finished, Frame, Message, Outline, ProbeAnswer, Progress
+import msgspec
+
+from attnviz.frames import DeviceInfo, Failure, Finished, Frame, Message, Outline, ProbeAnswer, Progress, RowAnswer
 from attnviz.spec import AttentionSpec, View
 
 
@@ -50,6 +53,8 @@ class Picture:
     outline: Outline | None = None
     frames: Mapping[str, Frame] = field(default_factory=lambda: MappingProxyType({}))
     finished: Finished | None = None
+    backdrops: Mapping[str, Frame] = field(default_factory=lambda: MappingProxyType({}))
+    """Frames of the whole map at a coarse level, by panel, for what a frame of a window does not cover."""
 
     @property
     def heads(self) -> tuple[Frame, ...]:
@@ -85,6 +90,7 @@ class Snapshot:
     selected: Cell | None = None
     hovered: Cell | None = None
     probe: ProbeAnswer | None = None
+    row: RowAnswer | None = None
     window: Window | None = None
     show_numbers: bool = True
     decimals: int | None = None
@@ -93,6 +99,17 @@ class Snapshot:
     def shown(self) -> Picture | None:
         """The picture that stands on the screen: the one before while Space is held."""
         return self.before if self.show_before and self.before is not None else self.picture
+
+    @property
+    def looked_at(self) -> View:
+        """The view with the window of whole cells in sight, for a file or an export."""
+        if self.window is None:
+            return msgspec.structs.replace(self.view, rows=None, cols=None)
+        rows = math.floor(self.window.top + 0.5), math.floor(self.window.bottom + 0.5)
+        cols = math.floor(self.window.left + 0.5), math.floor(self.window.right + 0.5)
+        return msgspec.structs.replace(
+            self.view, rows=(rows[0], max(rows[1], rows[0] + 1)), cols=(cols[0], max(cols[1], cols[0] + 1))
+        )
 
     @property
     def cell(self) -> Cell | None:
@@ -128,7 +145,7 @@ class Session:
         self._incoming = Picture(spec=spec, view=view, generation=self._generation)
         self._snapshot = replace(
             self._snapshot, spec=spec, view=view, before=before, stale=shown is not None, running=True, progress=None,
-            failure=failure, problem=None, probe=None,
+            failure=failure, problem=None, probe=None, row=None,
         )  # fmt: skip
         return self._generation
 
@@ -138,10 +155,11 @@ class Session:
             return False
         match message:
             case Outline():
-                self._incoming = replace(self._incoming, outline=message, frames=self._kept_frames(message))
+                frames, backdrops = self._kept_frames(message)
+                self._incoming = replace(self._incoming, outline=message, frames=frames, backdrops=backdrops)
             case Frame():
                 frames = MappingProxyType({**self._incoming.frames, message.panel: message})
-                self._incoming = replace(self._incoming, frames=frames)
+                self._incoming = replace(self._incoming, frames=frames, backdrops=self._with_backdrop(message))
                 self._put_up()
             case Progress():
                 self._snapshot = replace(self._snapshot, progress=message)
@@ -152,27 +170,43 @@ class Session:
                 self._snapshot = replace(self._snapshot, running=False, progress=None)
             case Failure():
                 self._snapshot = replace(self._snapshot, running=False, progress=None, failure=message)
+            case RowAnswer():
+                if self._snapshot.selected is not None and self._snapshot.selected.row == message.row:
+                    self._snapshot = replace(self._snapshot, row=message)
             case ProbeAnswer():
                 if self._snapshot.cell == Cell(message.row, message.col):
                     self._snapshot = replace(self._snapshot, probe=message)
         return True
 
-    def _kept_frames(self, outline: Outline) -> Mapping[str, Frame]:
-        """Frames that stay in sight until their successors come: those of the same panels of the same size.
+    def _kept_frames(self, outline: Outline) -> tuple[Mapping[str, Frame], Mapping[str, Frame]]:
+        """Frames and backdrops that stay in sight until their successors come: of the same panels of the same size.
 
         Each frame carries its own generation, so a view can tell the old ones.
         """
         shown = self._snapshot.picture
+        nothing: Mapping[str, Frame] = MappingProxyType({})
         if shown is None or shown.outline is None:
-            return MappingProxyType({})
+            return nothing, nothing
         same = shown.outline.panels == outline.panels and shown.outline.stage == outline.stage
         if not same or (shown.outline.n_queries, shown.outline.n_keys) != (outline.n_queries, outline.n_keys):
-            return MappingProxyType({})
+            return nothing, nothing
         names = {stage.name for stage in outline.stages}
-        return MappingProxyType({
-            panel: frame for panel, frame in shown.frames.items()
+        frames = {
+            panel: frame
+            for panel, frame in shown.frames.items()
             if not panel.startswith("thumbnail:") or frame.stage in names
-        })  # fmt: skip
+        }
+        return MappingProxyType(frames), shown.backdrops
+
+    def _with_backdrop(self, frame: Frame) -> Mapping[str, Frame]:
+        """Backdrops with ``frame`` among them, if it is of the whole map."""
+        outline = self._incoming.outline
+        if outline is None or frame.panel not in outline.panels:
+            return self._incoming.backdrops
+        shape = next((stage.shape for stage in outline.stages if stage.name == frame.stage), ())
+        if (frame.rows, frame.cols) != tuple((0, length) for length in shape[-2:]):
+            return self._incoming.backdrops
+        return MappingProxyType({**self._incoming.backdrops, frame.panel: frame})
 
     def _put_up(self) -> None:
         self._snapshot = replace(self._snapshot, picture=self._incoming, stale=False)

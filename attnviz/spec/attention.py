@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, get_args
 import msgspec
 
 from attnviz.spec.checks import SpecError, check_range, convert
+from attnviz.spec.shapes import AnyShape, Causal
 from attnviz.spec.sources import AnySource, Lesson, fixed_by
 
 MAX_HEADS: Final = 1024
@@ -39,11 +40,14 @@ class AttentionSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """One attention computation, complete and checked. Build it with `make_spec`, change it with `edited`.
 
     ``d_out`` is the total over all heads for both implementations. ``d_model`` and ``d_out`` are None where the
-    source has no projections. Raises `SpecError` for a combination that cannot be computed.
+    source has no projections. ``num_kv_heads`` key/value heads are shared by as many query heads each. ``soft_cap`` c
+    bends scaled scores to c · tanh(s / c). ``fill`` is what *neg-inf* writes over hidden scores; the other mask modes
+    leave it aside. Raises `SpecError` for a combination that cannot be computed.
     """
 
     source: AnySource
     num_heads: int
+    num_kv_heads: int
     d_model: int | None
     d_out: int | None
     implementation: Implementation
@@ -51,7 +55,10 @@ class AttentionSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     qkv_bias: bool
     scale: Literal["auto", "none"] | float
     scale_after_mask: bool
+    soft_cap: float | None
     mask: MaskMode
+    fill: float
+    mask_shape: AnyShape
     dropout: float
     dropout_site: DropoutSite
     dropout_seed: int
@@ -64,6 +71,13 @@ class AttentionSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     def __post_init__(self) -> None:
         check_range("num_heads", self.num_heads, 1, MAX_HEADS)
+        check_range("num_kv_heads", self.num_kv_heads, 1, self.num_heads)
+        if self.num_heads % self.num_kv_heads:
+            raise SpecError(
+                "num_kv_heads",
+                f"num_kv_heads is {self.num_kv_heads}, which {self.num_heads} heads cannot share evenly: "
+                f"give a number that divides {self.num_heads}",
+            )
         check_range("batch", self.batch, 1, 4096)
         check_range("seed", self.seed, 0, MAX_SEED)
         check_range("dropout_seed", self.dropout_seed, 0, MAX_SEED)
@@ -75,6 +89,15 @@ class AttentionSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
             )
         if isinstance(self.scale, float | int) and not math.isfinite(self.scale):
             raise SpecError("scale", f"scale is {self.scale}: give a finite number, auto or none")
+        if math.isnan(self.fill) or self.fill == math.inf:
+            raise SpecError("fill", f"fill is {self.fill}: give -inf or a finite number, such as -1e9")
+        if self.soft_cap is not None:
+            if not (math.isfinite(self.soft_cap) and self.soft_cap > 0):
+                raise SpecError("soft_cap", f"soft_cap is {self.soft_cap:g}: give a number above 0, such as 50")
+            if self.scale_after_mask:
+                raise SpecError(
+                    "soft_cap", "soft_cap bends scaled scores before the mask: it cannot be used with scale_after_mask"
+                )
         if not re.fullmatch(r"cpu|mps|cuda:\d{1,3}", self.device):
             hint = "write cuda:0" if self.device == "cuda" else "give cpu, mps or cuda:N such as cuda:0"
             raise SpecError("device", f"device is {self.device!r}: {hint}")
@@ -131,6 +154,7 @@ def make_spec(source: AnySource | None = None, **given: Any) -> AttentionSpec:
     journey = source == Lesson(name="journey")
     defaults: dict[str, Any] = {
         "num_heads": 2,
+        "num_kv_heads": heads,
         "d_model": wide,
         "d_out": 4 if journey else wide,
         "implementation": "stacked",
@@ -138,7 +162,10 @@ def make_spec(source: AnySource | None = None, **given: Any) -> AttentionSpec:
         "qkv_bias": False,
         "scale": "auto",
         "scale_after_mask": False,
+        "soft_cap": None,
         "mask": "neg-inf",
+        "fill": -math.inf,
+        "mask_shape": Causal(),
         "dropout": 0.0,
         "dropout_site": "weights",
         "dropout_seed": given.get("seed", 123),
@@ -152,8 +179,9 @@ def make_spec(source: AnySource | None = None, **given: Any) -> AttentionSpec:
     fields = defaults | fixed | given
     if journey and "d_out" not in given and isinstance(heads, int) and heads >= 1:
         fields["d_out"] = 2 * heads  # the book's two dimensions a head
-    if isinstance(fields["dropout"], int) and not isinstance(fields["dropout"], bool):
-        fields["dropout"] = float(fields["dropout"])
+    for field in ("dropout", "fill"):
+        if isinstance(fields[field], int) and not isinstance(fields[field], bool):
+            fields[field] = float(fields[field])
     spec: AttentionSpec = convert(AttentionSpec, {"source": source, **fields}, CHOICES)
     return spec
 
@@ -172,6 +200,9 @@ def edited(spec: AttentionSpec, **changes: Any) -> AttentionSpec:
         return make_spec(changes["source"], **kept)
     if "num_heads" in changes and "d_out" not in changes and spec.d_head is not None:
         fields["d_out"] = spec.d_head * changes["num_heads"]
+    if "num_heads" in changes and "num_kv_heads" not in changes:
+        same = spec.num_kv_heads == spec.num_heads or changes["num_heads"] % spec.num_kv_heads
+        fields["num_kv_heads"] = changes["num_heads"] if same else spec.num_kv_heads
     if "seed" in changes and "dropout_seed" not in changes and spec.dropout_seed == spec.seed:
         fields["dropout_seed"] = changes["seed"]
     if "implementation" in changes and "out_proj" not in changes and spec.out_proj == (spec.implementation == "split"):

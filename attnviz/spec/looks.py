@@ -13,23 +13,42 @@ from attnviz.spec.checks import SpecError
 from attnviz.spec.stages import stages_of
 
 Norm = Literal["auto", "linear", "log", "uniform", "per-head", "per-row", "percentile", "unit"]
+Pooling = Literal["max", "mean", "share"]
 Colours = Literal["viridis", "cividis", "magma", "inferno", "greys"]
 
-CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({"norm": get_args(Norm), "colours": get_args(Colours)})
+CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "norm": get_args(Norm),
+        "pooling": get_args(Pooling),
+        "colours": get_args(Colours),
+    }
+)
 """The values of every field of a view that has a fixed list of them."""
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which part of a computation is looked at, and how it is coloured. ``head`` None means all heads."""
+    """Which part of a computation is looked at, and how it is coloured.
+
+    ``head`` None means all heads. ``rows`` and ``cols`` are half-open ranges of cells, None for the whole map.
+    ``pooling`` says what a pixel of several cells shows: their maximum, their mean, or the *share* of its row's mass
+    that falls on its columns (the mean × its number of columns).
+    """
 
     stage: str = "weights"
     head: int | None = None
+    rows: tuple[int, int] | None = None
+    cols: tuple[int, int] | None = None
+    pooling: Pooling = "max"
     norm: Norm = "auto"
     colours: Colours = "viridis"
 
     def __post_init__(self) -> None:
         if self.head is not None and self.head < 0:
             raise SpecError("head", f"head is {self.head}: heads count from 0; give a head or all")
+        for field in ("rows", "cols"):
+            span = getattr(self, field)
+            if span is not None and not 0 <= span[0] < span[1]:
+                raise SpecError(field, f"{field} is {span[0]}:{span[1]}: give first:end, such as 0:64")
 
     def check(self, spec: AttentionSpec) -> None:
         """Raise `SpecError` where ``spec`` lacks this stage or head."""

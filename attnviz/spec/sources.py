@@ -111,7 +111,43 @@ class RandomQK(Source, frozen=True, tag="random-qk"):
             raise SpecError("qk_scale", f"qk_scale is {self.qk_scale}: give a finite number, such as 1")
 
 
-AnySource = Lesson | TypedScores | TypedWeights | Text | RandomEmbeddings | RandomQK
+PatternKind = Literal["sink", "local", "previous", "stripes", "topics", "mixed"]
+
+
+class Pattern(Source, frozen=True, tag="pattern"):
+    """``length`` made-up queries and keys whose maps look like trained heads'; *mixed* takes each kind in turn."""
+
+    length: int
+    pattern: PatternKind = "mixed"
+
+    def __post_init__(self) -> None:
+        check_range("length", self.length, 1, MAX_TOKENS)
+
+
+class QKFile(Source, frozen=True, tag="qk"):
+    """Queries (heads, tokens, d_head) and keys (kv_heads, tokens, d_head) of a file, which is only read.
+
+    ``sha256`` is the file's when the spec was made; the sizes are what it said then. ``queries`` may be fewer than
+    ``length``: they are the last of the tokens.
+    """
+
+    path: str
+    sha256: str
+    heads: int
+    kv_heads: int
+    queries: int
+    length: int
+    d_head: int
+
+    def __post_init__(self) -> None:
+        check_range("length", self.length, 1, MAX_TOKENS)
+        check_range("queries", self.queries, 1, self.length)
+        check_range("heads", self.heads, 1, 1024)
+        check_range("kv_heads", self.kv_heads, 1, self.heads)
+        check_range("d_head", self.d_head, 1, 1 << 16)
+
+
+AnySource = Lesson | TypedScores | TypedWeights | Text | RandomEmbeddings | RandomQK | Pattern | QKFile
 
 
 class Fixed(NamedTuple):
@@ -123,6 +159,7 @@ class Fixed(NamedTuple):
 
 _BY_HAND: Final = "worked by hand: there are no projections"
 _DRAWN: Final = "queries and keys are drawn directly: there are no projections"
+_READ: Final = "queries and keys are the file's: there are no projections"
 _NO_PROJECTIONS: Final = ("implementation", "stacked"), ("out_proj", False), ("qkv_bias", False), ("d_model", None)
 
 
@@ -130,15 +167,23 @@ def fixed_by(source: Source) -> Mapping[str, Fixed]:
     """Fields that ``source`` fixes, with the value and the reason a greyed control shows."""
     fixed: dict[str, Fixed] = {}
     if is_typed(source):
-        one_head = (*_NO_PROJECTIONS, ("num_heads", 1), ("d_out", None), ("batch", 1), ("scale_after_mask", False))
+        one_head = (
+            *_NO_PROJECTIONS, ("num_heads", 1), ("num_kv_heads", 1), ("d_out", None), ("batch", 1),
+            ("scale_after_mask", False),
+        )  # fmt: skip
         fixed = {field: Fixed(value, _BY_HAND) for field, value in one_head}
         fixed["scale"] = Fixed("none", "worked by hand: the scores are typed already scaled")
         if isinstance(source, TypedWeights):
             fixed["mask"] = Fixed("none", "the weights are typed: dropout alone applies")
+            fixed["soft_cap"] = Fixed(None, "the weights are typed: dropout alone applies")
         if not has_values(source):
             fixed["dropout_site"] = Fixed("weights", "there are no values, so there is no context to drop from")
-    elif isinstance(source, RandomQK):
-        fixed = {field: Fixed(value, _DRAWN) for field, value in _NO_PROJECTIONS}
+    elif isinstance(source, RandomQK | Pattern | QKFile):
+        reason = _READ if isinstance(source, QKFile) else _DRAWN
+        fixed = {field: Fixed(value, reason) for field, value in _NO_PROJECTIONS}
+        if isinstance(source, QKFile):
+            sizes = ("num_heads", source.heads), ("num_kv_heads", source.kv_heads)
+            fixed |= {field: Fixed(value, _READ) for field, value in (*sizes, ("d_out", source.heads * source.d_head))}
         fixed["dropout_site"] = Fixed("weights", "there are no values, so there is no context to drop from")
     elif isinstance(source, Lesson):
         fixed["d_model"] = Fixed(3, "the lesson's inputs have 3 dimensions")
@@ -151,12 +196,17 @@ def is_typed(source: Source) -> bool:
 
 
 def has_values(source: Source) -> bool:
-    """Whether a context can be mixed: every source but weights, random Q/K and scores typed without values."""
+    """Whether a context can be mixed: every source but weights, bare queries and keys, and scores without values."""
     if isinstance(source, TypedScores):
         return source.values is not None
-    return not isinstance(source, TypedWeights | RandomQK)
+    return not isinstance(source, TypedWeights | RandomQK | Pattern | QKFile)
 
 
 def has_module(source: Source) -> bool:
     """Whether inputs pass through a multi-head module with parameters."""
-    return not is_typed(source) and not isinstance(source, RandomQK)
+    return not is_typed(source) and not has_bare_qk(source)
+
+
+def has_bare_qk(source: Source) -> bool:
+    """Whether queries and keys come as they are, without inputs, projections or values."""
+    return isinstance(source, RandomQK | Pattern | QKFile)

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 from attnviz.spec.attention import AttentionSpec
-from attnviz.spec.sources import RandomQK, TypedWeights, has_module, has_values, is_typed
+from attnviz.spec.sources import TypedWeights, has_bare_qk, has_module, has_values, is_typed
 
 _MASK_STAGES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
@@ -30,7 +30,7 @@ def stages_of(spec: AttentionSpec) -> tuple[str, ...]:
     names: list[str] = []
     if has_module(source):
         names += ["inputs", "queries", "keys", "values"]
-    elif isinstance(source, RandomQK):
+    elif has_bare_qk(source):
         names += ["queries", "keys"]
     if not is_typed(source):
         names += ["scores"]

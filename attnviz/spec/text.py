@@ -17,6 +17,7 @@ from attnviz.spec.sources import AnySource
 SPEC_VERSION: Final = 1
 
 _NUMBERS: Final = frozenset({"scores", "values", "weights"})
+_INFINITE_FIELDS: Final = frozenset({"fill"})
 _INFINITIES: Final = {"-inf": -math.inf}
 
 
@@ -50,6 +51,10 @@ def from_json(text: str | bytes) -> tuple[AttentionSpec, View]:
     if version > SPEC_VERSION:
         raise SpecError(
             "version", f"this file was made by a newer version ({version}); this program reads up to {SPEC_VERSION}"
+        )
+    for field in _INFINITE_FIELDS & set(fields):
+        fields[field] = (
+            _INFINITIES.get(fields[field], fields[field]) if isinstance(fields[field], str) else fields[field]
         )
     source = convert(AnySource, _inward(fields.pop("source", {"kind": "lesson"})), CHOICES)
     spec = make_spec(source, **fields)
