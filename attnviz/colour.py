@@ -77,7 +77,7 @@ def table(name: str) -> Pixels:
 
 
 def choose_scale(
-    stage: str, norm: Norm, n_keys: int, low: float, high: float, percentiles: tuple[float, float] | None = None
+    stage: str, norm: Norm, n_keys: float, low: float, high: float, percentiles: tuple[float, float] | None = None
 ) -> Scale:
     """The scale for a map whose finite ordinary cells (after the row factor of ``norm``) reach from low to high.
 
@@ -98,7 +98,7 @@ def choose_scale(
     return Scale(-bound, bound, diverging=True)
 
 
-def _weight_scale(norm: Norm, n_keys: int, low: float, high: float) -> Scale:
+def _weight_scale(norm: Norm, n_keys: float, low: float, high: float) -> Scale:
     logarithmic = norm == "log" or (norm in ("auto", "per-head", "uniform") and n_keys > LINEAR_UP_TO_KEYS)
     if norm == "unit":
         return Scale(0.0, 1.0)

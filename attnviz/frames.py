@@ -280,3 +280,13 @@ def level_for(cells: int, pixels: int) -> int:
     while -(-cells // level) > max(pixels, 1):
         level *= 2
     return level
+
+
+def said_bytes(count: int) -> str:
+    """``count`` bytes in words: "5.9 GB"; powers of 1,000."""
+    size, unit = float(count), "B"
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if size < 1000 or unit == "TB":
+            break
+        size /= 1000
+    return f"{size:.0f} {unit}" if unit == "B" or size >= 100 else f"{size:.1f} {unit}"

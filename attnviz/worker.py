@@ -10,12 +10,13 @@ import logging
 import threading
 import traceback
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from typing import Protocol
 
 from PySide6.QtCore import QObject, Signal
 
-from attnviz.frames import DeviceInfo, Failure, Frame, Message, Outline, Probe, ProbeAnswer
+from attnviz.frames import DeviceInfo, Failure, Frame, Message, Outline, Probe, ProbeAnswer, RowAnswer
 from attnviz.spec import Request
 
 log = logging.getLogger(__name__)
@@ -28,9 +29,11 @@ class EngineLike(Protocol):
 
     def devices(self) -> tuple[DeviceInfo, ...]: ...
 
-    def stream(self, request: Request, cancelled: Callable[[], bool]) -> Iterator[Message]: ...
+    def stream(self, request: Request, cancelled: Callable[[], bool]) -> Generator[Message | None, None, None]: ...
 
-    def probe(self, probe: Probe) -> ProbeAnswer | None: ...
+    def probe(self, probe: Probe) -> Iterator[ProbeAnswer | RowAnswer]: ...
+
+    def close(self) -> None: ...
 
 
 class Worker(QObject):
@@ -116,6 +119,12 @@ class Worker(QObject):
         except Exception as error:
             self._post_failure(self._next_generation(), error)
             return
+        try:
+            self._serve(engine)
+        finally:
+            engine.close()
+
+    def _serve(self, engine: EngineLike) -> None:
         while True:
             with self._condition:
                 while not (self._closing or self._request or self._probe or self._jobs):
@@ -135,11 +144,14 @@ class Worker(QObject):
             return self._wanted != request.generation
 
         try:
-            for message in engine.stream(request, cancelled):
-                if cancelled():
-                    return
-                self._post(message)
-                self._answer_probe(engine)
+            stream = engine.stream(request, cancelled)
+            with closing(stream):
+                for message in stream:
+                    if cancelled():
+                        return
+                    if message is not None:
+                        self._post(message)
+                    self._answer_probe(engine)
         except Exception as error:
             self._post_failure(request.generation, error)
 
@@ -148,17 +160,19 @@ class Worker(QObject):
             probe = self._probe
         if probe is None:
             return
+        answered = False
         try:
-            answer = engine.probe(probe)
+            for answer in engine.probe(probe):
+                answered = True
+                self._post(answer)
+                if self._wanted != probe.generation or self._probe is not probe:
+                    break  # a newer question, or a newer picture
         except Exception as error:
             log.exception("probe failed")
             self._post_failure(probe.generation, error)
-            answer = None
         with self._condition:
-            if self._probe is probe and (answer is not None or self._request is None):
+            if self._probe is probe and (answered or self._request is None):
                 self._probe = None
-        if answer is not None:
-            self._post(answer)
 
     def _run_job(self, job: Job) -> None:
         try:

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnviz.attention import masks
+from attnviz.spec import Causal
 
 SIZES = st.integers(1, 300).flatmap(lambda n_keys: st.tuples(st.integers(1, n_keys), st.just(n_keys)))
 
@@ -32,11 +33,11 @@ def test_filling_by_blocks_is_masked_fill(size, value):
     hidden = masks.hidden(n_queries, n_keys)
     cells = torch.arange(2.0 * n_queries * n_keys).view(2, n_queries, n_keys)
     expected = cells.masked_fill(hidden, value)
-    assert torch.equal(masks.fill_hidden(cells, hidden, value), expected)
+    assert torch.equal(masks.shaped(Causal(), n_queries, n_keys).fill(cells, value), expected)
 
 
 @pytest.mark.parametrize("value", [math.inf, math.nan])
 def test_a_hidden_cell_takes_the_fill_whatever_it_held(value):
     cells = torch.full((200, 200), value)
-    filled = masks.fill_hidden(cells, masks.hidden(200, 200), -math.inf)
+    filled = masks.shaped(Causal(), 200, 200).fill(cells, -math.inf)
     assert (filled[masks.hidden(200, 200)] == -math.inf).all()

@@ -51,7 +51,7 @@ def test_initial_values_are_those_that_nn_linear_draws_in_order(qkv_bias):
     torch.manual_seed(7)
     layers = [nn.Linear(5, 3, bias=qkv_bias) for _ in range(6)] + [nn.Linear(6, 6)]
     module = build(StackedHeads, 5, 6, 2, qkv_bias=qkv_bias, out_proj=True, seed=7)
-    drawn = [layer for three in module.projections() for layer in three] + [module.out_proj]
+    drawn = [*module.drawing_order(), module.out_proj]
     for expected, layer in zip(layers, drawn, strict=True):
         assert torch.allclose(layer.weight, expected.weight, rtol=1e-6, atol=0)
         assert (layer.bias is None) == (expected.bias is None)

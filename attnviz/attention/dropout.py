@@ -38,29 +38,31 @@ def keep_portable(
     n_queries: int,
     n_columns: int,
     p: float,
-    rows: tuple[int, int] | None = None,
+    rows: range | tuple[int, int] | None = None,
     cols: tuple[int, int] | None = None,
     device: torch.device | str | None = None,
 ) -> Tensor:
     """Cells that are kept, bool (rows, cols); True with probability 1 − p.
 
     ``site`` is weights (columns are keys) or context (columns are dimensions). ``rows`` and ``cols`` are half-open
-    ranges of the map (n_queries, n_columns), None for all of it: any tile has the bits of the whole.
+    ranges of the map (n_queries, n_columns), None for all of it: any tile has the bits of the whole. ``rows`` may be
+    a range with a step.
     """
-    top, bottom = rows or (0, n_queries)
+    rows = range(n_queries) if rows is None else rows if isinstance(rows, range) else range(*rows)
+    top, bottom = rows.start, rows.stop
     left, right = cols or (0, n_columns)
     if not (0 <= top <= bottom <= n_queries and 0 <= left <= right <= n_columns):
         raise ValueError(f"rows {rows}, cols {cols} do not lie in a map of {n_queries} × {n_columns} cells")
     key = 0
     for part in (seed, SITES[site], batch_item, head):
         key = _mix_number(key ^ _mix_number(part + _GOLDEN))
-    row_keys = _mixed(_mixed(_indices(top, bottom, device)).bitwise_xor_(_signed(key)))
+    row_keys = _mixed(_mixed(_indices(top, bottom, device, rows.step)).bitwise_xor_(_signed(key)))
     col_keys = _mixed(_indices(left, right, device))
     threshold = round(p * 2**32)
-    kept = torch.empty(bottom - top, right - left, dtype=torch.bool, device=device)
+    kept = torch.empty(len(rows), right - left, dtype=torch.bool, device=device)
     step = max(1, _BLOCK_CELLS // max(right - left, 1))
     cells, shifted = (torch.empty(step, right - left, dtype=torch.int64, device=device) for _ in range(2))
-    for first in range(0, bottom - top, step):
+    for first in range(0, len(rows), step):
         block = row_keys[first : first + step, None]
         bits, spare = cells[: len(block)], shifted[: len(block)]
         _mixed(torch.bitwise_xor(block, col_keys, out=bits), spare)
@@ -105,8 +107,8 @@ def torch_draws(seed: int, shape: tuple[int, ...], p: float) -> TorchDraws:
     return TorchDraws(seed, shape, p)
 
 
-def _indices(first: int, end: int, device: torch.device | str | None) -> Tensor:
-    return torch.arange(first, end, dtype=torch.int64, device=device).add_(_signed(_GOLDEN))
+def _indices(first: int, end: int, device: torch.device | str | None, step: int = 1) -> Tensor:
+    return torch.arange(first, end, step, dtype=torch.int64, device=device).add_(_signed(_GOLDEN))
 
 
 def _mixed(bits: Tensor, spare: Tensor | None = None) -> Tensor:

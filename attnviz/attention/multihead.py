@@ -19,35 +19,42 @@ from attnviz.attention import masks
 MAX_MASK_LENGTH: Final = 4096
 """Longest context whose mask is a buffer (16 MiB of bool); a longer one would take L² bytes nobody looks at."""
 
-_Projections = tuple[nn.Linear, nn.Linear, nn.Linear]
-
 
 class MultiHead(nn.Module, ABC):
     """What both forms share: sizes, the mask as a buffer, and one plain pass. Batches are (B, L, d_in).
 
-    ``d_out`` is the total over all heads. Up to `MAX_MASK_LENGTH` tokens the causal mask (L, L) stands among the
-    buffers as ``mask``; beyond, the buffer is None (and is not listed) and `hidden` computes what it is asked for.
+    ``d_out`` is the total over all heads. ``num_kv_heads`` keys and values are shared by as many query heads each (all
+    heads have their own where it equals ``num_heads``). Up to `MAX_MASK_LENGTH` tokens the causal mask (L, L) stands
+    among the buffers as ``mask``; beyond, the buffer is None (and is not listed) and `hidden` computes what it is asked
+    for.
     """
 
     mask: Tensor | None
     out_proj: nn.Linear | None
 
-    def __init__(self, d_in: int, d_out: int, num_heads: int, context_length: int) -> None:
+    def __init__(self, d_in: int, d_out: int, num_heads: int, num_kv_heads: int | None, context_length: int) -> None:
         super().__init__()
+        num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
         if d_out % num_heads:
             raise ValueError(f"d_out is {d_out}, which {num_heads} heads cannot share evenly")
-        self.d_in, self.d_out, self.num_heads = d_in, d_out, num_heads
+        if num_heads % num_kv_heads:
+            raise ValueError(f"num_kv_heads is {num_kv_heads}, which {num_heads} heads cannot share evenly")
+        self.d_in, self.d_out, self.num_heads, self.num_kv_heads = d_in, d_out, num_heads, num_kv_heads
         self.d_head = d_out // num_heads
         short = context_length <= MAX_MASK_LENGTH
         self.register_buffer("mask", masks.hidden(context_length, context_length) if short else None)
 
     @abstractmethod
     def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values of ``x`` (B, L, d_in): each (B, H, L, d_head)."""
+        """Queries (B, H, L, d_head), keys and values (B, num_kv_heads, L, d_head) of ``x`` (B, L, d_in)."""
 
     @abstractmethod
-    def projections(self) -> Iterable[_Projections]:
-        """The query, key and value layers in the order in which they are drawn and cut into heads."""
+    def projections(self) -> tuple[list[nn.Linear], list[nn.Linear], list[nn.Linear]]:
+        """The query, the key and the value layers, each in the order in which they are cut into heads."""
+
+    @abstractmethod
+    def drawing_order(self) -> Iterable[nn.Linear]:
+        """The projections in the order in which their initial values are drawn."""
 
     def join(self, context: Tensor) -> tuple[Tensor, Tensor]:
         """Joined heads and output, each (B, L, d_out), of ``context`` (B, H, L, d_head); equal without out_proj."""
@@ -64,13 +71,14 @@ class MultiHead(nn.Module, ABC):
     def forward(self, x: Tensor) -> Tensor:
         """Causal attention over ``x`` (B, L, d_in) with the −∞ mask, without dropout: (B, L, d_out)."""
         q, k, v = self.project(x)
+        k, v = (t.repeat_interleave(self.num_heads // self.num_kv_heads, 1) for t in (k, v))
         scores = (q @ k.transpose(2, 3)) / math.sqrt(self.d_head)  # (B, H, Q, K)
         weights = torch.softmax(scores.masked_fill(self.hidden(x.shape[1]), -math.inf), dim=-1)
         return self.join(weights @ v)[1]
 
     def _draw(self, seed: int) -> None:
         generator = torch.Generator().manual_seed(seed)
-        layers = [layer for three in self.projections() for layer in three]
+        layers = [*self.drawing_order()]
         for layer in layers if self.out_proj is None else [*layers, self.out_proj]:
             bound = 1 / math.sqrt(layer.in_features)
             with torch.no_grad():
@@ -79,11 +87,13 @@ class MultiHead(nn.Module, ABC):
 
 
 class Head(nn.Module):
-    """The projections of a single head."""
+    """The projections of a single head; without key and value where another head of its group has them."""
 
-    def __init__(self, d_in: int, d_head: int, *, qkv_bias: bool) -> None:
+    def __init__(self, d_in: int, d_head: int, *, qkv_bias: bool, own_keys: bool) -> None:
         super().__init__()
         self.query = _undrawn(d_in, d_head, bias=qkv_bias)
+        if not own_keys:
+            return
         self.key = _undrawn(d_in, d_head, bias=qkv_bias)
         self.value = _undrawn(d_in, d_head, bias=qkv_bias)
 
@@ -92,20 +102,30 @@ class StackedHeads(MultiHead):
     """Single heads side by side, each with its own small query, key and value matrices, then concatenated."""
 
     def __init__(
-        self, d_in: int, d_out: int, num_heads: int, *, context_length: int, qkv_bias: bool, out_proj: bool, seed: int
-    ) -> None:
-        super().__init__(d_in, d_out, num_heads, context_length)
-        self.heads = nn.ModuleList(Head(d_in, self.d_head, qkv_bias=qkv_bias) for _ in range(num_heads))
+        self, d_in: int, d_out: int, num_heads: int, *, num_kv_heads: int | None = None, context_length: int,
+        qkv_bias: bool, out_proj: bool, seed: int,
+    ) -> None:  # fmt: skip
+        super().__init__(d_in, d_out, num_heads, num_kv_heads, context_length)
+        group = num_heads // self.num_kv_heads
+        self.heads = nn.ModuleList(
+            Head(d_in, self.d_head, qkv_bias=qkv_bias, own_keys=head % group == 0) for head in range(num_heads)
+        )
         self.out_proj = _undrawn(d_out, d_out, bias=True) if out_proj else None
         self._draw(seed)
 
-    def projections(self) -> Iterable[_Projections]:
+    def projections(self) -> tuple[list[nn.Linear], list[nn.Linear], list[nn.Linear]]:
+        found: tuple[list[nn.Linear], ...] = tuple(
+            [layer for head in self.heads for layer in [getattr(head, name, None)] if isinstance(layer, nn.Linear)]
+            for name in ("query", "key", "value")
+        )
+        return found[0], found[1], found[2]
+
+    def drawing_order(self) -> Iterable[nn.Linear]:
         for head in self.heads:
-            assert isinstance(head, Head)  # noqa: S101 (a ModuleList forgets what it holds)
-            yield head.query, head.key, head.value
+            yield from (layer for layer in head.children() if isinstance(layer, nn.Linear))
 
     def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        q, k, v = (torch.stack([layer(x) for layer in layers], 1) for layers in zip(*self.projections(), strict=True))
+        q, k, v = (torch.stack([layer(x) for layer in layers], 1) for layers in self.projections())
         return q, k, v  # (B, H, L, D)
 
 
@@ -113,22 +133,27 @@ class SplitHeads(MultiHead):
     """One large query, key and value matrix each; the last dimension of the product is cut into the heads."""
 
     def __init__(
-        self, d_in: int, d_out: int, num_heads: int, *, context_length: int, qkv_bias: bool, out_proj: bool, seed: int
-    ) -> None:
-        super().__init__(d_in, d_out, num_heads, context_length)
+        self, d_in: int, d_out: int, num_heads: int, *, num_kv_heads: int | None = None, context_length: int,
+        qkv_bias: bool, out_proj: bool, seed: int,
+    ) -> None:  # fmt: skip
+        super().__init__(d_in, d_out, num_heads, num_kv_heads, context_length)
+        shared = self.num_kv_heads * self.d_head
         self.query = _undrawn(d_in, d_out, bias=qkv_bias)
-        self.key = _undrawn(d_in, d_out, bias=qkv_bias)
-        self.value = _undrawn(d_in, d_out, bias=qkv_bias)
+        self.key = _undrawn(d_in, shared, bias=qkv_bias)
+        self.value = _undrawn(d_in, shared, bias=qkv_bias)
         self.out_proj = _undrawn(d_out, d_out, bias=True) if out_proj else None
         self._draw(seed)
 
-    def projections(self) -> Iterable[_Projections]:
-        yield self.query, self.key, self.value
+    def projections(self) -> tuple[list[nn.Linear], list[nn.Linear], list[nn.Linear]]:
+        return [self.query], [self.key], [self.value]
+
+    def drawing_order(self) -> Iterable[nn.Linear]:
+        return self.query, self.key, self.value
 
     def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         batch, length, _ = x.shape
         q, k, v = (
-            layer(x).view(batch, length, self.num_heads, self.d_head).transpose(1, 2)  # (B, H, L, D)
+            layer(x).view(batch, length, -1, self.d_head).transpose(1, 2)  # (B, heads of its own, L, D)
             for layer in (self.query, self.key, self.value)
         )
         return q, k, v
@@ -140,12 +165,12 @@ def copy_weights(source: MultiHead, target: MultiHead) -> None:
     An output projection is copied where both have one, else left alone. Raises ValueError where sizes or biases of
     queries, keys and values differ.
     """
-    sizes = [(m.d_in, m.d_out, m.num_heads, _has_bias(m)) for m in (source, target)]
+    sizes = [(m.d_in, m.d_out, m.num_heads, m.num_kv_heads, _has_bias(m)) for m in (source, target)]
     if sizes[0] != sizes[1]:
-        raise ValueError(f"(d_in, d_out, num_heads, qkv_bias) is {sizes[0]} in the source but {sizes[1]} in the target")
+        names = "(d_in, d_out, num_heads, num_kv_heads, qkv_bias)"
+        raise ValueError(f"{names} is {sizes[0]} in the source but {sizes[1]} in the target")
     with torch.no_grad():
-        columns = (zip(*m.projections(), strict=True) for m in (source, target))  # all queries, all keys, all values
-        for given, taking in zip(*columns, strict=True):
+        for given, taking in zip(source.projections(), target.projections(), strict=True):
             _write_rows([layer.weight for layer in given], [layer.weight for layer in taking])
             if _has_bias(source):
                 _write_rows([layer.bias for layer in given], [layer.bias for layer in taking])

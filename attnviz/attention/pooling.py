@@ -12,6 +12,7 @@ import torch.nn.functional as F  # noqa: N812 (the name everyone reads it by)
 from torch import Tensor
 
 from attnviz.frames import CellClass, Counts
+from attnviz.spec import Pooling
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,8 @@ class Panel:
     masked: Tensor | None = None
     dropped: Tensor | None = None
     row_sums: Tensor | None = None  # three-step's, before dividing
+    padded: tuple[int, int] = (0, 0)  # the run of keys whose masked cells are padding
+    visible: Tensor | None = None  # keys that each row sees, int64 (R,); None: all of them
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,9 +60,10 @@ class Pooled:
 
     ``values`` (r, c) float, ``shades`` the same times the row factor (the same array where there is none),
     ``classes`` uint8 (r, c), ``low`` and ``high`` over the finite ordinary cells of the *whole* map (nan if none)
-    after the row factor, ``counts`` of the whole map.
+    after the row factor (of the pixels, where they are means), ``counts`` of the whole map.
     """
 
+    region: Region
     values: npt.NDArray[np.floating[Any]]
     shades: npt.NDArray[np.floating[Any]]
     classes: npt.NDArray[np.uint8]
@@ -67,6 +71,7 @@ class Pooled:
     high: float
     counts: Counts
     row_sums: npt.NDArray[np.float64] | None = None
+    exact: bool = True
 
 
 RowNorm = Literal["plain", "uniform", "per-row"]
@@ -77,10 +82,14 @@ class PanelPooler:
 
     ``nonnegative`` says that the cells are weights: a zero is then a class of its own, and rows have sums.
     ``row_norm`` scales the shades: *uniform* by the row's visible keys, *per-row* by one over its largest weight.
+    ``pooling`` is what a pixel of several cells shows; a mean counts every cell, those without an ordinary number as 0.
     """
 
-    def __init__(self, region: Region, *, nonnegative: bool, row_norm: RowNorm = "plain") -> None:
+    def __init__(
+        self, region: Region, *, nonnegative: bool, row_norm: RowNorm = "plain", pooling: Pooling = "max"
+    ) -> None:
         self._region = region
+        self._pooling: Pooling = pooling if region.level > 1 else "max"
         self._nonnegative = nonnegative
         self._row_norm = row_norm if nonnegative else "plain"
         self._mask: tuple[Tensor | None, int] | None = None
@@ -93,7 +102,8 @@ class PanelPooler:
             self._mask = masked, 0 if masked is None else int(masked.sum())
             self._plain = None
         sums = cells.sum(-1, dtype=torch.promote_types(cells.dtype, torch.float32)) if self._nonnegative else None
-        plain = sums is not None and panel.dropped is None and bool(torch.isfinite(sums).all())
+        padded = panel.padded[0] < panel.padded[1]
+        plain = sums is not None and panel.dropped is None and not padded and bool(torch.isfinite(sums).all())
         if plain:
             plain = cells.numel() - self._mask[1] == int(torch.count_nonzero(cells))
         pooled = self._pool_plain(panel) if plain else self._pool_any(panel)
@@ -102,13 +112,12 @@ class PanelPooler:
         return replace(pooled, row_sums=_frozen(sums[slice(*self._region.rows)].to("cpu", torch.float64).numpy()))
 
     def _shaded(self, panel: Panel) -> Tensor:
-        cells, masked = panel.cells, panel.masked
+        cells = panel.cells
         if self._row_norm == "plain":
             return cells
         if self._row_norm == "uniform":
-            n_keys = cells.shape[1]
-            visible = cells.new_full((cells.shape[0],), n_keys) if masked is None else n_keys - masked.sum(1)
-            return cells * visible.to(cells.dtype)[:, None]
+            visible = panel.visible
+            return cells * (cells.shape[1] if visible is None else visible.to(cells)[:, None])
         largest = torch.nan_to_num(cells).amax(1, keepdim=True)
         return cells / torch.where(largest > 0, largest, torch.ones_like(largest))
 
@@ -118,20 +127,26 @@ class PanelPooler:
         if self._plain is None:
             visible = torch.ones_like(cells, dtype=torch.bool) if masked is None else ~masked
             self._plain = self._class_plane({CellClass.MASKED: ~visible, CellClass.ORDINARY: visible})
-        values = pooled_max(self._region.of(cells), self._region.level)
+        values = self._pool_plane(self._region.of(cells))
         shaded = self._shaded(panel)
-        shades = values if shaded is cells else pooled_max(self._region.of(shaded), self._region.level)
-        whole = self._region.covers((cells.shape[0], cells.shape[1]))
+        shades = values if shaded is cells else self._pool_plane(self._region.of(shaded))
+        whole = self._region.covers((cells.shape[0], cells.shape[1])) or self._pooling != "max"
         high = float((shades if whole else shaded).amax())
         counts = Counts(cells=cells.numel(), masked=self._mask[1] if self._mask else 0)
-        return _pooled(values, shades, self._plain, 0.0, high, counts)
+        return self._pooled(values, shades, self._plain, 0.0, high, counts)
 
     def _pool_any(self, panel: Panel) -> Pooled:
         cells = panel.cells
         nan = torch.isnan(cells)
         planes = {CellClass.NAN: nan}
         hidden = nan
-        for kind, plane in (CellClass.MASKED, panel.masked), (CellClass.DROPPED, panel.dropped):
+        masked, stuffed = panel.masked, None
+        if masked is not None and panel.padded[0] < panel.padded[1]:
+            stuffed = torch.zeros_like(masked)
+            stuffed[:, slice(*panel.padded)] = masked[:, slice(*panel.padded)]
+            masked = masked & ~stuffed
+        classed = (CellClass.PADDED, stuffed), (CellClass.MASKED, masked), (CellClass.DROPPED, panel.dropped)
+        for kind, plane in classed:
             if plane is not None:
                 planes[kind] = plane & ~hidden
                 hidden = hidden | plane
@@ -143,23 +158,40 @@ class PanelPooler:
         counts = Counts(
             cells=cells.numel(), masked=counted.get(CellClass.MASKED, 0), zero=counted.get(CellClass.ZERO, 0),
             nan=counted[CellClass.NAN], dropped=counted.get(CellClass.DROPPED, 0),
+            padded=counted.get(CellClass.PADDED, 0),
         )  # fmt: skip
-        values = self._brightest(cells, ordinary)
+        values = self._pool_ordinary(cells, ordinary)
         shaded = self._shaded(panel)
-        shades = values if shaded is cells else self._brightest(shaded, ordinary)
+        shades = values if shaded is cells else self._pool_ordinary(shaded, ordinary)
         finite = shaded[ordinary & torch.isfinite(shaded)]
+        if self._pooling != "max":
+            covered = pooled_max(self._region.of(ordinary).to(torch.uint8), self._region.level).bool()
+            finite = shades[covered & torch.isfinite(shades)]
         low, high = (float(finite.amin()), float(finite.amax())) if finite.numel() else (float("nan"), float("nan"))
-        return _pooled(values, shades, self._class_plane(planes), low, high, counts)
+        return self._pooled(values, shades, self._class_plane(planes), low, high, counts)
 
-    def _brightest(self, cells: Tensor, ordinary: Tensor) -> Tensor:
-        """The largest ordinary cell of each bin; where there is none, what was computed there (0, −∞ or NaN)."""
+    def _pool_plane(self, cells: Tensor) -> Tensor:
+        """Every cell's part in each bin."""
+        if self._pooling == "max":
+            return pooled_max(cells, self._region.level)
+        return pooled_mean(cells, self._region.level, share=self._pooling == "share")
+
+    def _pool_ordinary(self, cells: Tensor, ordinary: Tensor) -> Tensor:
+        """The ordinary cells' part in each bin; where there is none, what was computed there (0, −∞ or NaN)."""
         level = self._region.level
         if level == 1:
             return self._region.of(cells)
-        best = pooled_max(self._region.of(cells.masked_fill(~ordinary, float("-inf"))), level)
+        nothing = float("-inf") if self._pooling == "max" else 0.0
+        best = self._pool_plane(self._region.of(cells.masked_fill(~ordinary, nothing)))
         else_best = pooled_max(self._region.of(cells), level)
         covered = pooled_max(self._region.of(ordinary).to(torch.uint8), level).bool()
         return torch.where(covered & ~torch.isnan(else_best), best, else_best)
+
+    def _pooled(
+        self, values: Tensor, shades: Tensor, classes: npt.NDArray[np.uint8], low: float, high: float, counts: Counts
+    ) -> Pooled:
+        array = to_numpy(values)
+        return Pooled(self._region, array, array if shades is values else to_numpy(shades), classes, low, high, counts)
 
     def _class_plane(self, planes: dict[CellClass, Tensor]) -> npt.NDArray[np.uint8]:
         sets: Tensor | None = None
@@ -168,13 +200,6 @@ class PanelPooler:
             sets = bits if sets is None else sets | bits
         assert sets is not None  # noqa: S101 (every stage has at least one class)
         return _frozen(sets.cpu().numpy())
-
-
-def _pooled(
-    values: Tensor, shades: Tensor, classes: npt.NDArray[np.uint8], low: float, high: float, counts: Counts
-) -> Pooled:
-    array = to_numpy(values)
-    return Pooled(array, array if shades is values else to_numpy(shades), classes, low, high, counts)
 
 
 def pooled_max(cells: Tensor, level: int) -> Tensor:
@@ -188,6 +213,19 @@ def pooled_max(cells: Tensor, level: int) -> Tensor:
         cells = F.pad(cells, (0, pad_cols, 0, pad_rows), value=lowest)
     rows = cells.reshape(cells.shape[0] // level, level, cells.shape[1]).amax(1)
     return rows.reshape(rows.shape[0], -1, level).amax(2)
+
+
+def pooled_mean(cells: Tensor, level: int, *, share: bool = False) -> Tensor:
+    """Mean over level × level bins as in `pooled_max`, or with ``share`` the mean over rows of sums over columns."""
+    n_rows, n_cols = cells.shape
+    wide = cells.to(torch.promote_types(cells.dtype, torch.float32))
+    wide = F.pad(wide, (0, -n_cols % level, 0, -n_rows % level))
+    rows = wide.view(-1, level, wide.shape[1]).sum(1)
+    sums = rows.view(rows.shape[0], -1, level).sum(2)
+    heights, widths = (
+        torch.clamp(end - torch.arange(0, end, level, device=cells.device), max=level) for end in (n_rows, n_cols)
+    )
+    return sums / (heights[:, None] * (1 if share else widths))
 
 
 def to_numpy(cells: Tensor) -> npt.NDArray[np.floating[Any]]:

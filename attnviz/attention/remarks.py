@@ -19,7 +19,7 @@ def rounding_remarks(spec: AttentionSpec, sums: Sequence[Tensor]) -> tuple[str, 
     limits = torch.finfo(getattr(torch, spec.dtype))
     empty = sum(int((s == 0).sum()) for s in sums)
     faint = sum(int(((s > 0) & (s < limits.tiny)).sum()) for s in sums)
-    lead = -math.log(limits.smallest_normal * limits.eps / 2)
+    lead = -(math.log(limits.smallest_normal) + math.log(limits.eps / 2))  # their product is 0 in float64
     remarks = []
     if empty:
         first = min(int((row_sums[:, 0] == 0).nonzero()[0]) for row_sums in sums if (row_sums == 0).any())

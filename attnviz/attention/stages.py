@@ -15,7 +15,10 @@ import torch
 from torch import Tensor
 
 from attnviz.attention import dropout, masks
+from attnviz.attention.masks import Mask
 from attnviz.spec import JOINT_STAGES, QUERY_KEY_STAGES, AttentionSpec, stages_of
+
+_BLOCK = 128
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,7 +28,8 @@ class HeadStages:
     ``stages`` name → tensor: queries, keys, values (B, L, D), query × key stages (B, Q, K), ``row_sums`` (B, Q, 1),
     ``context`` and ``dropped_context`` (B, Q, D). ``kept`` is bool, the cells that dropout keeps at the spec's site:
     (B, Q, K) at the weights, (B, Q, D) at the context; None where no dropout was reached. ``masked`` is bool (Q, K),
-    the cells that the mask hides, the same tensor for every head of a shape; None without a mask.
+    the cells that the mask hides, the same tensor for every head of a shape; None without a mask. Where only some
+    rows were asked for, Q is their number.
     """
 
     stages: dict[str, Tensor]
@@ -45,6 +49,8 @@ def head_stages(
     weights: Tensor | None = None,
     out: Tensor | None = None,
     torch_keep: Tensor | None = None,
+    mask: Mask | None = None,
+    rows: range | None = None,
 ) -> HeadStages:
     """The stages ``keep`` of one head; nothing after the last of them is computed.
 
@@ -52,6 +58,8 @@ def head_stages(
     and ``v`` (B, K, D) where there are values. None of them is written to. Stages that are not wanted are overwritten
     in place. ``out`` (Q, K) or (B, Q, K), in the spec's dtype, takes the last wanted query × key stage; where none is
     wanted it is worked in. ``torch_keep`` replaces torch's generator's draw (B, Q, K) or (B, Q, D), if it is at hand.
+    ``mask`` replaces the spec's shape, which it must where that is a file's. ``rows`` takes some of the queries alone;
+    their stages are those rows of the whole, up to the rounding of a product cut in another way.
 
     Raises ValueError for a stage that the spec lacks for a single head.
     """
@@ -61,11 +69,35 @@ def head_stages(
     given = scaled_scores if scaled_scores is not None else weights
     n_queries, n_keys = _map_shape(q, k, given)
     wanted = [name for name in names if name in keep]
-    masked = None if spec.mask == "none" else _shared_hidden(n_queries, n_keys, _device(q, given))
-    run = _Pass(spec, head, keep, given=_Given(q, k, v, given), masked=masked, out=out, torch_keep=torch_keep)
+    if spec.mask == "none":
+        mask = None
+    elif mask is None:
+        mask = masks.shaped(spec.mask_shape, n_queries, n_keys)
+    every = range(n_queries)
+    some = every if rows is None else rows
+    if rows is not None:
+        q, given = (None if t is None else t[:, rows.start : rows.stop : rows.step] for t in (q, given))
+    masked = None
+    if mask is not None:
+        device = _device(q, given)
+        masked = _shared_hidden(mask, device) if some == every else mask.hidden(some, device=device)
+    setting = _Setting(spec, head, mask, masked, some, n_queries)
+    run = _Pass(setting, keep, given=_Given(q, k, v, given), out=out, torch_keep=torch_keep)
     for name in names[: names.index(wanted[-1]) + 1] if wanted else ():
         run.step(name)
     return HeadStages({name: run.stages[name] for name in wanted}, run.kept, masked)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Setting:
+    """What a pass is about: ``masked`` is the mask's cells in ``rows``, which are some of ``n_queries``."""
+
+    spec: AttentionSpec
+    head: int
+    mask: Mask | None
+    masked: Tensor | None
+    rows: range
+    n_queries: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,16 +113,14 @@ class _Pass:
 
     def __init__(
         self,
-        spec: AttentionSpec,
-        head: int,
+        setting: _Setting,
         keep: AbstractSet[str],
         *,
         given: _Given,
-        masked: Tensor | None,
         out: Tensor | None,
         torch_keep: Tensor | None,
     ) -> None:
-        self.spec, self.head, self.keep, self.given, self.masked = spec, head, keep, given, masked
+        self.setting, self.spec, self.head, self.keep, self.given = setting, setting.spec, setting.head, keep, given
         self.stages: dict[str, Tensor] = {}
         self.kept: Tensor | None = None
         self._torch_keep = torch_keep
@@ -99,9 +129,12 @@ class _Pass:
         self._cells: Tensor | None = None
         self._row_sums: Tensor | None = None
         self._context: Tensor | None = None
+        self._in_blocks = self._skips_hidden()
 
     def step(self, name: str) -> None:
         """Compute stage ``name``, the one after the last step's."""
+        if self._in_blocks and name in ("scores", "scaled_scores", "masked_scores"):
+            return  # the weights' own blocks do it
         if name in QUERY_KEY_STAGES:
             self._cells = self._map_stage(name, self._writable())
             if name in self.keep:
@@ -144,17 +177,63 @@ class _Pass:
             case "scaled_scores":
                 return cells if self._fused_scale() else self._scaled(cells)
             case "masked_scores":
-                assert self.masked is not None  # noqa: S101
-                return masks.fill_hidden(cells, self.masked, -math.inf)
+                mask = self.setting.mask
+                assert mask is not None  # noqa: S101
+                return mask.fill(cells, fill_value(self.spec), self.setting.rows)
             case "unnormalised_weights":
-                return cells.mul_(_shared_triangle(*cells.shape[-2:], cells.device, cells.dtype))
+                return cells.mul_(self._triangle(cells))
             case "dropped_weights":
                 self.kept = self._keep_mask(cells.shape)
                 return _dropped(cells, self.kept, self.spec.dropout)
             case "weights" if self.spec.mask == "three-step":
                 assert self._row_sums is not None  # noqa: S101
                 return cells.div_(self._row_sums)  # 0/0 is NaN across the whole row, hidden cells too
+        if name == "weights" and self._in_blocks:
+            return self._masked_softmax(cells)
         return _softmax(cells)  # weights, unmasked_weights
+
+    def _triangle(self, cells: Tensor) -> Tensor:
+        """Ones where a cell is visible, as numbers: multiplying by a bool tensor takes thirty times as long."""
+        mask, masked = self.setting.mask, self.setting.masked
+        assert mask is not None and masked is not None  # noqa: S101, PT018
+        if len(masked) == mask.n_queries:
+            return _shared_triangle(mask, cells.device, cells.dtype)
+        return (~masked).to(cells.dtype)
+
+    # --------------------------------------------------------------------------------------------- what is not computed
+
+    def _skips_hidden(self) -> bool:
+        """Whether hidden scores need not be computed at all: filled with −∞ they weigh exactly 0."""
+        maps = {name for name in self.keep if name in QUERY_KEY_STAGES}
+        return (
+            self.spec.mask == "neg-inf"
+            and self.given.typed is None
+            and maps <= {"weights", "dropped_weights"}
+            and fill_value(self.spec) == -math.inf
+        )
+
+    def _masked_softmax(self, cells: Tensor) -> Tensor:
+        """Weights over the visible keys alone, by blocks of rows; the same numbers with about half the work."""
+        q, k, mask = self.given.q, self.given.k, self.setting.mask
+        assert q is not None and k is not None and mask is not None  # noqa: S101, PT018
+        rows, n_keys = self.setting.rows, cells.shape[-1]
+        keys = k.transpose(1, 2)
+        fused = self._fused_scale()
+        for top in range(0, len(rows), _BLOCK):
+            block = rows[top : top + _BLOCK]
+            lo, hi = mask.span(block)
+            if int(mask.n_visible(block).min()) == 0:
+                lo, hi = 0, n_keys  # a row that sees nothing is NaN throughout
+            part = cells[:, top : top + len(block)]
+            seen = part[..., lo:hi]
+            torch.baddbmm(seen, q[:, top : top + len(block)], keys[..., lo:hi], beta=0, alpha=fused or 1, out=seen)
+            if not fused:
+                self._scaled(seen)
+            mask.fill(seen, -math.inf, block, left=lo)
+            _softmax(seen)
+            part[..., :lo].zero_()
+            part[..., hi:].zero_()
+        return cells
 
     def _other_stage(self, name: str) -> Tensor:
         given, cells = self.given, self._cells
@@ -183,6 +262,8 @@ class _Pass:
         spec, q = self.spec, self.given.q
         if "scores" in self.keep or spec.scale_after_mask or spec.scale == "none" or q is None:
             return None
+        if spec.soft_cap is not None:
+            return None
         if q.dtype not in (torch.float32, torch.float64):
             return None
         factor = 1 / math.sqrt(q.shape[-1]) if spec.scale == "auto" else float(spec.scale)
@@ -190,27 +271,31 @@ class _Pass:
 
     def _scaled(self, cells: Tensor) -> Tensor:
         """``auto`` divides by √d_head as the book does; a number is a factor, as in SDPA's ``scale``."""
-        if self.spec.scale == "none":
-            return cells
         if self.spec.scale == "auto":
             assert self.given.q is not None  # noqa: S101
-            return cells.div_(math.sqrt(self.given.q.shape[-1]))
-        return cells.mul_(self.spec.scale)
+            cells.div_(math.sqrt(self.given.q.shape[-1]))
+        elif self.spec.scale != "none":
+            cells.mul_(self.spec.scale)
+        cap = self.spec.soft_cap
+        return cells if cap is None else cells.div_(cap).tanh_().mul_(cap)
 
     # ------------------------------------------------------------------------------------------------------- dropout
 
     def _keep_mask(self, shape: torch.Size) -> Tensor:
         spec = self.spec
-        batch, n_queries, n_columns = shape
+        batch, _, n_columns = shape
+        rows, n_queries = self.setting.rows, self.setting.n_queries
         if spec.dropout_generator == "torch":
             kept = self._torch_keep
             if kept is None:
-                kept = dropout.torch_draws(spec.dropout_seed, tuple(shape), spec.dropout).keep(self.head)
+                whole = (batch, n_queries, n_columns)
+                kept = dropout.torch_draws(spec.dropout_seed, whole, spec.dropout).keep(self.head)
+            kept = kept[:, rows.start : rows.stop : rows.step]
             return kept.to(_device(self.given.q, self.given.typed))
         tiles = [
             dropout.keep_portable(
                 seed=spec.dropout_seed, site=spec.dropout_site, batch_item=item, head=self.head, n_queries=n_queries,
-                n_columns=n_columns, p=spec.dropout, device=_device(self.given.q, self.given.typed),
+                n_columns=n_columns, p=spec.dropout, rows=rows, device=_device(self.given.q, self.given.typed),
             )
             for item in range(batch)
         ]  # fmt: skip
@@ -244,14 +329,19 @@ def _device(q: Tensor | None, typed: Tensor | None) -> torch.device:
     return given.device
 
 
+def fill_value(spec: AttentionSpec) -> float:
+    """What the spec's dtype makes of its fill: −10⁹ is −∞ in float16."""
+    return float(torch.tensor(spec.fill, dtype=torch.float64).to(getattr(torch, spec.dtype)))
+
+
 @lru_cache(maxsize=1)
-def _shared_hidden(n_queries: int, n_keys: int, device: torch.device) -> Tensor:
+def _shared_hidden(mask: Mask, device: torch.device) -> Tensor:
     with torch.inference_mode(mode=False):  # what differentiates may meet it later
-        return masks.hidden(n_queries, n_keys, device)
+        return mask.hidden(device=device)
 
 
 @lru_cache(maxsize=1)
-def _shared_triangle(n_queries: int, n_keys: int, device: torch.device, dtype: torch.dtype) -> Tensor:
-    """The lower triangle of ones (Q, K) as numbers: multiplying by a bool tensor takes thirty times as long."""
+def _shared_triangle(mask: Mask, device: torch.device, dtype: torch.dtype) -> Tensor:
+    """The visible cells as ones (Q, K)."""
     with torch.inference_mode(mode=False):
-        return (~masks.hidden(n_queries, n_keys, device)).to(dtype)
+        return (~mask.hidden(device=device)).to(dtype)

@@ -144,6 +144,12 @@ class QKFile(Source, frozen=True, tag="qk"):
         check_range("queries", self.queries, 1, self.length)
         check_range("heads", self.heads, 1, 1024)
         check_range("kv_heads", self.kv_heads, 1, self.heads)
+        if self.heads % self.kv_heads:
+            raise SpecError(
+                "kv_heads",
+                f"kv_heads is {self.kv_heads}, which {self.heads} heads of queries cannot share evenly: "
+                f"give keys of a number of heads that divides {self.heads}",
+            )
         check_range("d_head", self.d_head, 1, 1 << 16)
 
 

@@ -1,0 +1,318 @@
+"""One head's query × key stage at any length: which arithmetic gives its rows, and what is known of them so far."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal
+
+import torch
+from torch import Tensor
+
+from attnviz.attention.masks import Mask
+from attnviz.attention.planes import outside_sets
+from attnviz.attention.pooling import Region
+from attnviz.attention.stages import fill_value, head_stages
+from attnviz.attention.tiles import LOG2E, Bins, Cancelled, Draw, Norm, Scores, Sweep, Workspace, binned
+from attnviz.frames import CellClass
+from attnviz.spec import AttentionSpec, edited, masked_at, stages_of
+
+_SAFE_LEAD: Final = {torch.float32: 80.0, torch.float64: 700.0}
+"""How far a row's largest visible score may lie under its log-sum-exp before three-step loses digits."""
+
+_EXACT_CELLS: Final = 1 << 21  # of rows that are computed whole: 8 MB of float32
+
+
+@dataclass(slots=True, eq=False)
+class Known:
+    """What is known of one head's rows; it outlives changes of dropout, stage and colours.
+
+    ``visible`` is the denominator over the visible keys, ``everything`` over all of them, three-step's first; ``have``
+    (Q,) says of which rows. ``plain`` is `Scores.is_plain`.
+    """
+
+    visible: Norm
+    everything: Norm | None
+    have: Tensor
+    plain: bool | None = None
+
+    @classmethod
+    def nothing(cls, n_queries: int, dtype: torch.dtype, device: torch.device, *, three_step: bool) -> Known:
+        def empty() -> Norm:
+            return Norm(*(torch.full((n_queries,), math.nan, dtype=dtype, device=device) for _ in range(2)))
+
+        have = torch.zeros(n_queries, dtype=torch.bool)
+        return cls(empty(), empty() if three_step else None, have)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it takes."""
+        norms = [norm for norm in (self.visible, self.everything) if norm is not None]
+        return self.have.nbytes + sum(t.nbytes for norm in norms for t in (norm.highest, norm.mass))
+
+    def has(self, rows: range) -> bool:
+        return bool(self.have[rows.start : rows.stop : rows.step].all())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeadMap:
+    """One head's ``stage``: queries (Q, D) and keys (K, D) in the spec's dtype, and the spec's mask (None: none)."""
+
+    spec: AttentionSpec
+    stage: str
+    head: int
+    queries: Tensor
+    keys: Tensor
+    mask: Mask | None
+    known: Known
+    route: Literal["sweep", "rows", "scores"] = field(init=False)
+    """*sweep*: by log-sum-exps. *rows*: whole rows in the dtype's own arithmetic. *scores*: nothing but a product."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "route", self._route())
+
+    def _route(self) -> Literal["sweep", "rows", "scores"]:
+        if self.stage in ("scores", "scaled_scores", "masked_scores"):
+            return "scores"
+        half = self.queries.dtype in (torch.float16, torch.bfloat16)
+        if self.spec.mask == "three-step" and self.stage != "unmasked_weights" and half:
+            return "rows"  # each weight is rounded before the triangle and the sum
+        return "sweep"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.queries), len(self.keys)
+
+    @property
+    def acting_mask(self) -> Mask | None:
+        """The mask, where it already acts on the stage."""
+        return self.mask if masked_at(self.spec, self.stage) else None
+
+    @property
+    def is_plain(self) -> bool:
+        if self.known.plain is None:
+            self.known.plain = self.scores(self.mask).is_plain()
+        return self.known.plain
+
+    def scores(self, mask: Mask | None) -> Scores:
+        """The head's scores with ``mask``."""
+        spec, d_head = self.spec, self.queries.shape[-1]
+        scale = 1 / math.sqrt(d_head) if spec.scale == "auto" else 1.0 if spec.scale == "none" else float(spec.scale)
+        fill = fill_value(spec) if spec.mask == "neg-inf" else -math.inf
+        if spec.scale_after_mask and math.isfinite(fill):
+            fill *= scale
+        return Scores(self.queries, self.keys, scale, spec.soft_cap, mask, fill)
+
+    def draw(self) -> Draw | None:
+        """The dropout of the stage, if it has one."""
+        if self.stage != "dropped_weights":
+            return None
+        return Draw(self.spec.dropout_seed, self.head, self.spec.dropout)
+
+    def outside(self, region: Region) -> Tensor | None:
+        return outside_sets(self.acting_mask, region)
+
+    # ----------------------------------------------------------------------------------------------------------- rows
+
+    def bins(
+        self, rows: range, cols: tuple[int, int], level: int, space: Workspace, cancelled: Cancelled, *,
+        whole_rows: bool = False, sums: bool = True,
+    ) -> tuple[Bins, list[Tensor]] | None:  # fmt: skip
+        """Bins of ``rows`` over ``cols``, and the rows' factors (`planes.FACTORS` but the first); None once cancelled.
+
+        ``whole_rows`` takes all columns, so that the largest of each row of dropped weights is known.
+        """
+        if whole_rows:
+            cols = 0, len(self.keys)
+        if self.route == "scores":
+            return self._score_bins(rows, cols, level), []
+        if self.route == "rows":
+            found = self._whole_row_bins(rows, cols, level, cancelled)
+            return None if found is None else (found, self._factors(rows, found.top.amax(0)))
+        got = self._swept(rows, cols, level, space, cancelled, sums=sums)
+        if got is None:
+            return None
+        norm = self._norm(rows, "visible")
+        peak = 1 / norm.mass
+        if self.stage == "dropped_weights":
+            peak = got.top.amax(0) if len(got.top) else torch.zeros_like(peak)
+        elif self.stage == "unnormalised_weights":
+            every = self._norm(rows, "all")
+            peak = torch.exp2(norm.highest - every.highest) / every.mass
+        elif self.stage == "unmasked_weights":
+            peak = 1 / self._norm(rows, "all").mass
+        return got, self._factors(rows, peak)
+
+    def _factors(self, rows: range, peak: Tensor) -> list[Tensor]:
+        mask, device = self.acting_mask, self.queries.device
+        visible = torch.full((len(rows),), len(self.keys)) if mask is None else mask.n_visible(rows)
+        largest = torch.where(peak > 0, peak, 1.0)  # NaN and nothing both leave the row as it is
+        return [visible.to(device, peak.dtype), 1 / largest]
+
+    def _norm(self, rows: range, which: Literal["visible", "all"]) -> Norm:
+        norm = self.known.everything if which == "all" else self.known.visible
+        assert norm is not None  # noqa: S101 (three-step alone asks for all)
+        return Norm(norm.highest[_slice(rows)], norm.mass[_slice(rows)])
+
+    def know(self, rows: range, level: int, space: Workspace, cancelled: Cancelled) -> Bins | None:
+        """Find the rows' denominators and keep them; their bins over all visible keys, or None once cancelled."""
+        sweep = self._sweep(self.mask, space, cancelled)
+        bins = sweep.normalise(rows, level)
+        if bins is None or bins.norm is None:
+            return None
+        where = _slice(rows)
+        if self.known.everything is not None:
+            hidden = sweep.hidden_norm(rows)
+            if hidden is None:
+                return None
+            every = bins.norm.joined(hidden)
+            self.known.everything.highest[where], self.known.everything.mass[where] = every.highest, every.mass
+        self.known.visible.highest[where], self.known.visible.mass[where] = bins.norm.highest, bins.norm.mass
+        self.known.have[where] = True
+        return bins
+
+    def _sweep(self, mask: Mask | None, space: Workspace, cancelled: Cancelled) -> Sweep:
+        return Sweep(self.scores(mask), plain=self.is_plain, workspace=space, cancelled=cancelled)
+
+    def _swept(
+        self, rows: range, cols: tuple[int, int], level: int, space: Workspace, cancelled: Cancelled, *, sums: bool
+    ) -> Bins | None:
+        final = self.stage in ("weights", "dropped_weights")
+        bins = None
+        if not self.known.has(rows):
+            bins = self.know(rows, level, space, cancelled)
+            if bins is None:
+                return None
+        if bins is None or self.stage != "weights" or not self.is_plain:
+            norm = self._norm(rows, "visible" if final else "all")
+            sweep = self._sweep(self.acting_mask, space, cancelled)
+            bins = sweep.window(rows, cols, level, norm, draw=self.draw(), sums=sums)
+            if bins is None:
+                return None
+        return self._with_lossy_rows(bins, cols, cancelled) if final and self.spec.mask == "three-step" else bins
+
+    def _with_lossy_rows(self, bins: Bins, cols: tuple[int, int], cancelled: Cancelled) -> Bins | None:
+        """Three-step rows whose visible weights lie too low under the first softmax: by the dtype's own arithmetic."""
+        rows = bins.rows
+        safe = _SAFE_LEAD[self.queries.dtype] * LOG2E
+        lead = self._norm(rows, "all").lse - self._norm(rows, "visible").highest
+        lossy = ~(lead < safe)
+        if not bool(lossy.any()):
+            return bins
+        # all columns: the bins of a sweep end where the rows' visible keys end, and a NaN does not
+        left, n_bins = cols[0], -(-(cols[1] - cols[0]) // bins.level)
+        whole = _widened(bins, left, n_bins, self.acting_mask, len(self.keys))
+        sound = torch.ones(len(rows), dtype=torch.bool, device=lossy.device)
+        for place in lossy.nonzero().squeeze(1).tolist():
+            if cancelled():
+                return None
+            row = self._whole_row_bins(rows[place : place + 1], cols, bins.level, cancelled)
+            if row is None:
+                return None
+            for plane, found in (whole.top, row.top), (whole.total, row.total), (whole.sets, row.sets):
+                plane[:, place] = found[:, 0]
+            whole.zeros += row.zeros
+            sound[place] = not bool(torch.isnan(row.top).all())
+        return replace(whole, sound=None if bool(sound.all()) else sound)
+
+    def _whole_row_bins(self, rows: range, cols: tuple[int, int], level: int, cancelled: Cancelled) -> Bins | None:
+        """Rows computed whole as the dense pass does, a few at a time."""
+        parts = []
+        step = max(1, _EXACT_CELLS // len(self.keys))
+        for first in range(0, len(rows), step):
+            if cancelled():
+                return None
+            some = rows[first : first + step]
+            cells, masked, dropped = self.row_cells(some)
+            mask = self.acting_mask
+            planes = [None if plane is None else plane[:, cols[0] : cols[1]].t() for plane in (masked, dropped)]
+            parts.append(
+                binned(
+                    cells[:, cols[0] : cols[1]].t(), some, cols[0], level, weights=True, masked=planes[0],
+                    padded=(0, 0) if mask is None else mask.padded, dropped=planes[1],
+                )
+            )  # fmt: skip
+        top, total, sets = (torch.cat([getattr(p, name) for p in parts], 1) for name in ("top", "total", "sets"))
+        nan = torch.isnan(top).all(0)
+        wide = torch.promote_types(top.dtype, torch.float32)
+        return Bins(
+            rows, cols[0], level, top.to(wide), total.to(wide), sets, sound=~nan if bool(nan.any()) else None,
+            zeros=sum(p.zeros for p in parts), dropped=sum(p.dropped for p in parts),
+        )  # fmt: skip
+
+    def row_cells(self, rows: range) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """The stage's cells (rows, K) as the dense pass computes them, those masked and those dropped."""
+        finite_fill = self.spec.mask == "neg-inf" and math.isfinite(fill_value(self.spec))
+        keep = {self.stage, "weights"} if finite_fill else {self.stage}
+        result = head_stages(
+            self.spec, head=self.head, keep=keep, q=self.queries[None], k=self.keys[None], mask=self.mask,
+            rows=rows,
+        )  # fmt: skip
+        cells = result.stages[self.stage][0]
+        masked = result.masked if self.acting_mask is not None else None
+        if masked is not None and finite_fill:
+            masked = masked & (result.stages["weights"][0] == 0)
+        dropped = None if self.stage != "dropped_weights" or result.kept is None else ~result.kept[0]
+        return cells, masked, dropped
+
+    # --------------------------------------------------------------------------------------------------------- scores
+
+    def score_cells(self, rows: range, cols: tuple[int, int]) -> tuple[Tensor, Tensor | None]:
+        """The stage's scores (rows, columns), and which of them are masked."""
+        plain = edited(self.spec, mask="none")
+        name = self.stage if self.stage != "masked_scores" else _before_mask(self.spec)
+        cells = head_stages(
+            plain, head=self.head, keep={name}, q=self.queries[None], k=self.keys[None, cols[0] : cols[1]], rows=rows
+        ).stages[name][0]
+        mask = self.acting_mask
+        if mask is None:
+            return cells, None
+        scores = self.scores(mask)
+        fill = scores.fill if self.stage == "scaled_scores" else fill_value(self.spec)
+        mask.fill(cells, fill, rows, left=cols[0])
+        return cells, mask.hidden(rows, cols, cells.device)
+
+    def _score_bins(self, rows: range, cols: tuple[int, int], level: int) -> Bins:
+        cells, masked = self.score_cells(rows, (cols[0], min(cols[1], len(self.keys))))
+        mask = self.acting_mask
+        bins = binned(
+            cells.t(), rows, cols[0], level, weights=False, masked=None if masked is None else masked.t(),
+            padded=(0, 0) if mask is None else mask.padded,
+        )  # fmt: skip
+        wide = torch.promote_types(cells.dtype, torch.float32)
+        return replace(bins, top=bins.top.to(wide), total=bins.total.to(wide))
+
+    @property
+    def blank(self) -> float:
+        """What stands in a pixel that holds no ordinary cell: what was computed there."""
+        if self.route != "scores":
+            return 0.0
+        return self.scores(None).fill if self.stage == "scaled_scores" else fill_value(self.spec)
+
+
+def _before_mask(spec: AttentionSpec) -> str:
+    names = stages_of(spec)
+    return names[names.index("masked_scores") - 1]
+
+
+def _slice(rows: range) -> slice:
+    return slice(rows.start, rows.stop, rows.step)
+
+
+def _widened(bins: Bins, left: int, n_bins: int, mask: Mask | None, n_keys: int) -> Bins:
+    """``bins`` over ``n_bins`` columns from ``left`` on; what they did not reach is hidden."""
+    n = bins.top.shape[1]
+    top = bins.top.new_full((n_bins, n), -math.inf)
+    total = bins.total.new_zeros((n_bins, n))
+    sets = bins.sets.new_full((n_bins, n), int(CellClass.MASKED))
+    if mask is not None:
+        region = Region((0, 1), (left, min(left + n_bins * bins.level, n_keys)), bins.level)
+        classes = outside_sets(mask, region)
+        if classes is not None:
+            sets[:] = classes.to(sets.device)[:, None]
+    shift = (bins.left - left) // bins.level
+    a, b = max(shift, 0), min(shift + len(bins.top), n_bins)
+    if a < b:
+        for plane, found in (top, bins.top), (total, bins.total), (sets, bins.sets):
+            plane[a:b] = found[a - shift : b - shift]
+    return replace(bins, left=left, top=top, total=total, sets=sets)

@@ -1,0 +1,260 @@
+"""Tiles of pixels: bins of keys, folded over rows, as they come in from sweeps in any order."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from attnviz.attention.masks import Mask
+from attnviz.attention.pooling import Pooled, Region, pooled_max, to_numpy
+from attnviz.attention.tiles import Bins
+from attnviz.frames import CellClass, Counts
+from attnviz.spec import Pooling
+
+SIDE: Final = 128
+"""Pixels along the side of a tile."""
+
+FACTORS: Final = ("plain", "uniform", "per-row")
+"""What a row may be multiplied by before its pixels are pooled: nothing, its visible keys, or one over its largest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Which tile: ``level`` × ``level`` cells a pixel, and the tile's own row and column among those of that level."""
+
+    level: int
+    row: int
+    col: int
+
+    def region(self, shape: tuple[int, int]) -> Region:
+        """The cells of the tile in a map of ``shape``."""
+        side = SIDE * self.level
+        rows, cols = ((n * side, min((n + 1) * side, end)) for n, end in zip((self.row, self.col), shape, strict=True))
+        return Region(rows, cols, self.level)
+
+
+class Planes:
+    """One tile of one head: the largest cell, the sum, and the classes of each pixel. Threads: any.
+
+    Previews fold in some of a pixel's rows; the first exact rows replace them. ``weights`` says that factors matter.
+    """
+
+    def __init__(self, place: Place, shape: tuple[int, int], dtype: torch.dtype, *, weights: bool) -> None:
+        self.region = place.region(shape)
+        level = place.level
+        self.n_rows, self.n_cols = (-(-(b - a) // level) for a, b in (self.region.rows, self.region.cols))
+        n_factors = len(FACTORS) if weights else 1
+        self.top = torch.full((n_factors, self.n_rows, self.n_cols), -math.inf, dtype=dtype)
+        self.total = self.top if level == 1 else torch.zeros_like(self.top)
+        self.sets = torch.zeros((self.n_rows, self.n_cols), dtype=torch.uint8)
+        self.folded = torch.zeros(self.n_rows, dtype=torch.int64)  # rows of each pixel row that have come in
+        self.exact = torch.zeros(self.n_rows, dtype=torch.int64)  # those that came in to stay
+        self._came: set[int] = set()  # first rows of the exact blocks that have come in
+        self._lock = threading.Lock()
+
+    @property
+    def nbytes(self) -> int:
+        planes = (self.top, self.sets) if self.total is self.top else (self.top, self.total, self.sets)
+        return sum(plane.nbytes for plane in planes)
+
+    @property
+    def is_exact(self) -> bool:
+        return self.holds(self.region.rows)
+
+    def holds(self, rows: tuple[int, int]) -> bool:
+        """Whether the tile's part of ``rows`` (whole rows of pixels) is exact."""
+        level, (top, bottom) = self.region.level, self.region.rows
+        first, last = max(rows[0], top), min(rows[1], bottom)
+        if first >= last:
+            return True
+        pixels = slice((first - top) // level, -(-(last - top) // level))
+        return int(self.exact[pixels].sum()) >= last - first
+
+    def fold(self, bins: Bins, factors: Sequence[Tensor], outside: Tensor | None, *, preview: bool) -> None:
+        """Take in the rows of ``bins``, all of the same level as the tile.
+
+        ``factors`` are (rows,) for all of `FACTORS` but the first. ``outside`` uint8 (columns of the tile,) are the
+        classes where the bins do not reach. Rows are those of whole pixel rows, part of one, or (a preview) one each.
+        """
+        level, n_rows = self.region.level, len(bins.rows)
+        first = (bins.rows.start - self.region.rows[0]) // level
+        group = 1 if bins.rows.step > 1 else min(n_rows, level)
+        n_pixels = -(-n_rows // group)
+        short = n_pixels * group - n_rows
+        sound = None if bins.sound is None else _grouped(bins.sound[None], group, short, False)[0]
+        left = (bins.left - self.region.cols[0]) // level
+        a, b = max(left, 0), min(left + len(bins.top), self.n_cols)
+        part = slice(a - left, b - left) if a < b else slice(0, 0)
+        one = _grouped(bins.top[part], group, short, -math.inf)
+        sums = _grouped(bins.total[part], group, short, 0.0)
+        if sound is not None:
+            one, sums = (torch.where(sound, plane, math.nan) for plane in (one, sums))
+        planes: list[list[Tensor]] = [[], []]
+        for factor in (None, *factors)[: len(self.top)]:
+            times = None if factor is None else _grouped(factor[None], group, short, 1.0)
+            planes[0].append((one if times is None else one * times).amax(2).t())
+            planes[1].append((sums if times is None else sums * times).sum(2).t())
+        top, total = (torch.stack(plane).cpu() for plane in planes)
+        sets = _any_bits(_grouped(bins.sets[part], group, short, 0), sound).t().cpu()
+        heights = torch.full((n_pixels,), group)
+        heights[-1] -= short
+        pixels, cols = slice(first, first + n_pixels), slice(a, max(a, b))
+        with self._lock:
+            if bins.rows.start in self._came or (preview and bool((self.exact[pixels] > 0).any())):
+                return
+            if not preview:
+                self._came.add(bins.rows.start)
+            self._make_room(pixels, heights, preview=preview)
+            seen = self.top[:, pixels, cols]
+            torch.maximum(seen, top.to(seen.dtype), out=seen)
+            if self.total is not self.top:
+                self.total[:, pixels, cols] += total
+            self.sets[pixels, cols] |= sets
+            beyond = [slice(0, cols.start), slice(cols.stop, self.n_cols)] if cols.start < cols.stop else [slice(None)]
+            for where in beyond:
+                self._put_outside(pixels, where, None if sound is None else sound.cpu(), outside)
+
+    def _make_room(self, pixels: slice, heights: Tensor, *, preview: bool) -> None:
+        """Count rows that come in; the first exact ones take the place of previews."""
+        fresh = (self.folded[pixels] == 0) | ((self.exact[pixels] == 0) & (not preview))
+        clear = fresh.nonzero().squeeze(1) + pixels.start
+        self.top[:, clear] = -math.inf
+        if self.total is not self.top:
+            self.total[:, clear] = 0
+        self.sets[clear] = 0
+        self.folded[clear] = 0
+        self.folded[pixels] += heights
+        if not preview:
+            self.exact[pixels] += heights
+
+    def _put_outside(self, pixels: slice, where: slice, sound: Tensor | None, outside: Tensor | None) -> None:
+        """Pixels that the bins do not reach: hidden throughout, or NaN with their row."""
+        seen = self.sets[pixels, where]
+        if not seen.numel():
+            return
+        classes = torch.full((self.n_cols,), int(CellClass.MASKED), dtype=torch.uint8) if outside is None else outside
+        if sound is None:
+            seen |= classes[where]
+            return
+        some = sound.any(1)
+        lost = ~sound.all(1)
+        seen |= torch.where(some[:, None], classes[where], 0).to(torch.uint8)
+        seen |= lost.to(torch.uint8)[:, None] * int(CellClass.NAN)
+        for plane in (self.top, self.total):
+            plane[:, pixels, where] = torch.where(lost[:, None], math.nan, plane[:, pixels, where])
+
+
+def _grouped(plane: Tensor, group: int, short: int, value: float) -> Tensor:
+    """(bins, rows) as (bins, pixel rows, group), the last group filled up with ``value``."""
+    if short:
+        filler = torch.full((plane.shape[0], short), value, dtype=plane.dtype, device=plane.device)
+        plane = torch.cat((plane, filler), 1)
+    return plane.reshape(plane.shape[0], plane.shape[1] // group, group)
+
+
+def _any_bits(sets: Tensor, sound: Tensor | None) -> Tensor:
+    """Union (bins, pixel rows) of the classes of each group; rows that are not sound are NaN alone."""
+    if sound is not None:
+        sets = torch.where(sound, sets, int(CellClass.NAN)).to(torch.uint8)
+    if sets.shape[2] == 1:
+        return sets[..., 0]
+    union = torch.zeros(sets.shape[:2], dtype=torch.uint8, device=sets.device)
+    for kind in CellClass:
+        union |= (sets & int(kind)).amax(2)
+    return union
+
+
+# -------------------------------------------------------------------------------------------------------- assembling
+
+
+def assemble(
+    tiles: Mapping[tuple[int, int], Planes], region: Region, shape: tuple[int, int], pooling: Pooling, factor: str,
+    *, blank: float, counts: Counts,
+) -> Pooled:  # fmt: skip
+    """Pixels of ``region`` (at the tiles' level or a coarser one) from ``tiles`` by (row, column).
+
+    ``blank`` is what stands in a pixel without an ordinary cell.
+    """
+    some = next(iter(tiles.values()))
+    level, which = some.region.level, FACTORS.index(factor) if len(some.top) > 1 else 0
+    first_row, first_col = region.rows[0] // level, region.cols[0] // level
+    n_rows, n_cols = -(-region.rows[1] // level) - first_row, -(-region.cols[1] // level) - first_col
+    top = torch.full((2, n_rows, n_cols), -math.inf, dtype=some.top.dtype)
+    total = torch.zeros_like(top)
+    sets = torch.zeros((n_rows, n_cols), dtype=torch.uint8)
+    folded = torch.zeros(n_rows, dtype=torch.int64)
+    for (tile_row, tile_col), tile in tiles.items():
+        rows = _overlap(first_row, n_rows, tile_row * SIDE, tile.n_rows)
+        cols = _overlap(first_col, n_cols, tile_col * SIDE, tile.n_cols)
+        if rows is None or cols is None:
+            continue
+        (to_r, from_r), (to_c, from_c) = rows, cols
+        for n, factor_place in enumerate((0, which)):
+            top[n, to_r, to_c] = tile.top[factor_place, from_r, from_c]
+            total[n, to_r, to_c] = tile.total[factor_place, from_r, from_c]
+        sets[to_r, to_c] = tile.sets[from_r, from_c]
+        folded[to_r] = tile.folded[from_r]
+    if level == 1:
+        total = torch.where(torch.isneginf(top), 0, top)
+    times = region.level // level
+    widths = torch.full((n_cols,), level)
+    widths[-1] = min(level, shape[1] - (first_col + n_cols - 1) * level)
+    if times > 1:
+        top = torch.stack([pooled_max(plane, times) for plane in top])
+        total, folded = _summed(total, times), _summed(folded[None, :, None], times, 1)[0, :, 0]
+        widths = _summed(widths[None, None], 1, times)[0, 0]
+        sets = _union(sets, times)
+    empty = sets & int(CellClass.ORDINARY | CellClass.NAN) == 0
+    planes = []
+    for n in range(2):
+        plane = top[n]
+        if pooling != "max":
+            plane = total[n] / (folded.clamp_min(1)[:, None] * (1 if pooling == "share" else widths))
+        planes.append(plane.masked_fill(empty, blank))
+    ordinary = planes[1][(sets & int(CellClass.ORDINARY) != 0) & torch.isfinite(planes[1])]
+    low, high = (float(ordinary.amin()), float(ordinary.amax())) if ordinary.numel() else (math.nan, math.nan)
+    values = to_numpy(planes[0])
+    shades = values if which == 0 else to_numpy(planes[1])
+    classes = sets.numpy()
+    classes.flags.writeable = False
+    exact = all(tile.holds(region.rows) for tile in tiles.values())
+    return Pooled(region, values, shades, classes, low, high, counts, exact=exact)
+
+
+def outside_sets(mask: Mask | None, region: Region) -> Tensor | None:
+    """Classes (columns of the region,) of pixels in which nothing is visible; None where all are simply masked."""
+    if mask is None or mask.padded[0] == mask.padded[1]:
+        return None
+    level, (first, end) = region.level, mask.padded
+    starts = torch.arange(region.cols[0], region.cols[1], level)
+    ends = (starts + level).clamp_max(region.cols[1])
+    stuffed = (ends.clamp_max(end) - starts.clamp_min(first)).clamp_min(0)
+    sets = (stuffed > 0).to(torch.uint8) * int(CellClass.PADDED)
+    return sets + (ends - starts > stuffed).to(torch.uint8) * int(CellClass.MASKED)
+
+
+def _overlap(first: int, count: int, tile_first: int, tile_count: int) -> tuple[slice, slice] | None:
+    a, b = max(first, tile_first), min(first + count, tile_first + tile_count)
+    return (slice(a - first, b - first), slice(a - tile_first, b - tile_first)) if a < b else None
+
+
+def _summed(planes: Tensor, rows: int, cols: int | None = None) -> Tensor:
+    """Sums over rows × cols blocks of each plane (n, r, c), the last ones partial."""
+    cols = rows if cols is None else cols
+    short = (0, -planes.shape[2] % cols, 0, -planes.shape[1] % rows)
+    padded = torch.nn.functional.pad(planes, short)
+    n, r, c = padded.shape
+    return padded.view(n, r // rows, rows, c // cols, cols).sum((2, 4))
+
+
+def _union(sets: Tensor, times: int) -> Tensor:
+    union = torch.zeros((-(-sets.shape[0] // times), -(-sets.shape[1] // times)), dtype=torch.uint8)
+    for kind in CellClass:
+        union |= pooled_max(sets & int(kind), times)
+    return union

@@ -1,0 +1,534 @@
+"""The border from torch to NumPy: a request goes in, a stream of frozen frames comes out.
+
+`Engine.stream` is a generator; each yield is a result and a point at which it can be abandoned. A map that fits is
+computed whole into one kept buffer; a longer one in tiles, first coarse, then exact. An engine keeps what the next
+request is likely to need again: the module, queries and keys, log-sum-exps, pixels. Thread: one at a time.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Final, TypeVar
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from attnviz import inputs
+from attnviz.attention.devices import Backend, DeviceError, TorchBackend
+from attnviz.attention.pooling import Panel, Pooled, Region
+from attnviz.attention.remarks import rounding_remarks
+from attnviz.attention.tiles import Cancelled
+from attnviz.engine.crew import Crew
+from attnviz.engine.dense import Dense
+from attnviz.engine.framing import Framer
+from attnviz.engine.long import WHOLE_MAP_PIXELS, LongMaps
+from attnviz.engine.opened import Opened, Opener
+from attnviz.engine.outlining import outline_of
+from attnviz.engine.tiling import Tiling
+from attnviz.frames import (
+    Arrays,
+    CellClass,
+    DeviceInfo,
+    Finished,
+    Frame,
+    Message,
+    Outline,
+    Probe,
+    ProbeAnswer,
+    Progress,
+    RowAnswer,
+    Values,
+    level_for,
+    said_bytes,
+)
+from attnviz.spec import (
+    JOINT_STAGES,
+    QUERY_KEY_STAGES,
+    WEIGHT_STAGES,
+    AttentionSpec,
+    Request,
+    Viewport,
+    has_bare_qk,
+    stages_of,
+)
+
+T = TypeVar("T", bound=np.generic)
+
+_ITEM_BYTES: Final = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
+_DENSE_BYTES: Final = 256 << 20
+"""A stage of more bytes over all heads is computed in tiles: it would take longer than a blink anyway."""
+
+
+class ComputationError(RuntimeError):
+    """A computation that cannot give its picture: what happened, what to do, and details for who asks."""
+
+    def __init__(self, sentence: str, advice: str, *, details: str = "", device_failed: bool = False) -> None:
+        super().__init__(f"{sentence} {advice}".strip())
+        self.sentence = sentence
+        self.advice = advice
+        self.details = details
+        self.device_failed = device_failed
+
+
+@dataclass(slots=True, eq=False)
+class _Shown:
+    """The stage on the screen: its panels so far and their pixels, or its tiles."""
+
+    key: tuple[AttentionSpec, str]
+    generation: int
+    opened: Opened
+    tiling: Tiling | None = None
+    panels: dict[str, Panel] = field(default_factory=dict)
+    complete: bool = False
+    pooled: dict[str, Pooled] = field(default_factory=dict)
+    pooled_for: object = None
+    remarks: tuple[str, ...] = ()
+
+
+class Engine:
+    """Computes what is looked at. ``budget_bytes`` None is a quarter of the device's free memory at each request.
+
+    ``spare_cores`` are left to others, such as the thread that paints, while requests come; torch counts threads per
+    thread, so it holds for the thread that makes the engine. ``dense_bytes`` is the size from which maps are computed
+    in tiles.
+    """
+
+    def __init__(
+        self, backend: Backend | None = None, budget_bytes: int | None = None, *, spare_cores: int = 0,
+        dense_bytes: int = _DENSE_BYTES,
+    ) -> None:  # fmt: skip
+        if spare_cores:
+            torch.set_num_threads(max(1, torch.get_num_threads() - spare_cores))
+        self._backend: Backend = backend or TorchBackend()
+        self.budget_bytes = budget_bytes
+        self._dense_bytes = dense_bytes
+        self._opener = Opener(self._backend)
+        self._dense = Dense(self._backend, self._opener)
+        self._crew = Crew(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+                          spare_cores)  # fmt: skip
+        self._long = LongMaps(self._backend, self._opener, self._crew)
+        self._shown: _Shown | None = None
+
+    def close(self) -> None:
+        """Stop the crew's threads."""
+        self._crew.close()
+
+    def devices(self) -> tuple[DeviceInfo, ...]:
+        """Devices there are, the CPU first, with names and memory."""
+        return self._backend.devices()
+
+    # ---------------------------------------------------------------------------------------------------- pictures
+
+    def stream(self, request: Request, cancelled: Cancelled = lambda: False) -> Generator[Message | None, None, None]:
+        """Outline, frames, `Finished`, then what else is wanted: thumbnails, the rest of a map.
+
+        Ends early once ``cancelled()``. None is a point at which nothing has come, but others may have their turn.
+        Raises `ComputationError` where a device fails or the picture cannot fit, before allocating anything large.
+        """
+        started = time.perf_counter()
+        steps = self._steps(request, cancelled, started)
+        try:
+            while True:
+                with torch.inference_mode():  # per step: a generator must not hold a mode of the thread that drives it
+                    try:
+                        message = next(steps)
+                    except StopIteration:
+                        return
+                    except DeviceError as problem:
+                        raise ComputationError(problem.sentence, problem.advice, device_failed=True) from problem
+                    except (torch.OutOfMemoryError, MemoryError) as error:
+                        self.forget()
+                        raise _out_of_memory(request.spec, error) from error
+                    except RuntimeError as error:
+                        raise _explained(request.spec, error) from error
+                yield message
+        finally:
+            steps.close()
+
+    def _steps(self, request: Request, cancelled: Cancelled, started: float) -> Generator[Message | None, None, None]:
+        spec, view = request.spec, request.view
+        self._backend.torch_device(spec.device)
+        budget = self._budget(spec)
+        long = view.stage in QUERY_KEY_STAGES and not self._fits(spec, budget)
+        held = self._check_memory(spec, (view.stage,), budget, long=long)
+        opened = self._opener.open(spec, in_memory=not self._should_map(spec, budget))
+        if cancelled():
+            return
+        outline = outline_of(request, opened.inputs, opened.module)
+        yield outline
+        shown = self._shown_for(request, opened)
+        framer = Framer(view, request.viewport, request.generation, n_keys=outline.n_keys, n_future=self._n_future(
+            spec, outline, opened))  # fmt: skip
+        if long:
+            yield from self._long_frames(request, shown, framer, budget, cancelled)
+        else:
+            yield from self._dense_frames(request, outline, shown, framer, cancelled)
+        if cancelled():
+            return
+        shown.complete = True
+        if long:
+            held += self._long.nbytes
+        yield Finished(request.generation, time.perf_counter() - started, held, budget, shown.remarks)
+        if request.viewport.thumbnail:
+            yield from self._thumbnails(request, opened, cancelled)
+        if long and (request.viewport.rows or request.viewport.cols):
+            yield from self._rest_of_map(request, shown, framer, cancelled)
+
+    def _dense_frames(
+        self, request: Request, outline: Outline, shown: _Shown, framer: Framer, cancelled: Cancelled
+    ) -> Iterator[Message]:
+        spec = request.spec
+        for done, panel in enumerate(self._panels(shown, request, cancelled), 1):
+            if framer.pooled_for != shown.pooled_for:
+                shown.pooled, shown.pooled_for = {}, framer.pooled_for
+            pooled = shown.pooled.get(panel.name)
+            if pooled is None:
+                pooled = self._backend.run(spec.device, partial(framer.pool, panel))
+                shown.pooled[panel.name] = pooled
+            yield from framer.frames(panel.name, panel.head, pooled)
+            yield Progress(request.generation, done, len(outline.panels))
+            if cancelled():
+                return
+        yield from framer.recoloured()
+        if request.view.stage in QUERY_KEY_STAGES:
+            self._dense.complete = shown.key
+        if not shown.remarks:
+            sums = [p.row_sums[0] for p in shown.panels.values() if p.row_sums is not None]
+            shown.remarks = rounding_remarks(spec, sums)
+
+    def _shown_for(self, request: Request, opened: Opened) -> _Shown:
+        key = (request.spec, request.view.stage)
+        if self._shown is None or self._shown.key != key:
+            self._shown = _Shown(key, request.generation, opened)
+        self._shown.generation = request.generation
+        return self._shown
+
+    def _panels(self, shown: _Shown, request: Request, cancelled: Cancelled) -> Iterator[Panel]:
+        """The stage's panels, wanted heads first; those that stand in the kept buffer are not computed again."""
+        spec, stage, opened = request.spec, request.view.stage, shown.opened
+        if stage in JOINT_STAGES:
+            if "all" not in shown.panels:
+                cells = self._dense.joint_stage(spec, stage, opened, cancelled)
+                if cells is None:
+                    return
+                shown.panels["all"] = Panel("all", None, cells)
+            yield shown.panels["all"]
+            return
+        for head in _order(spec, request.viewport):
+            name = f"head:{head}"
+            if name not in shown.panels:
+                panel = self._dense.panel(spec, stage, head, opened, cancelled)
+                if panel is None:
+                    return
+                shown.panels[name] = panel
+            yield shown.panels[name]
+
+    def _n_future(self, spec: AttentionSpec, outline: Outline, opened: Opened) -> int:
+        """Cells that the mask would hide and that stay visible."""
+        if outline.future_hidden or not outline.has_future:
+            return 0
+        mask = self._opener.mask(msgspec.structs.replace(spec, mask="neg-inf"), opened)
+        return mask.count_hidden() if mask is not None else 0
+
+    # -------------------------------------------------------------------------------------------------------- long maps
+
+    def _long_frames(
+        self, request: Request, shown: _Shown, framer: Framer, budget: int, cancelled: Cancelled
+    ) -> Iterator[Message | None]:
+        spec, view, viewport = request.spec, request.view, request.viewport
+        per_row = view.norm == "per-row"
+        shown.tiling = tiling = self._long.tiling(
+            spec, view.stage, shown.opened, per_row=per_row, budget_bytes=budget // 2
+        )
+        region = framer.region(tiling.shape)
+        whole = region.covers(tiling.shape)
+        finer = Region(region.rows, region.cols, _whole_map_level(tiling.shape, region.level)) if whole else region
+        order = _order(spec, viewport)
+        sent: set[int] = set()
+        preview = 0
+        for advance in self._long.compute(tiling, finer, order, cancelled):
+            if advance is None:
+                yield None
+                continue
+            for head in advance.heads:
+                yield from self._long_frame(tiling, head, finer, region, request, framer)
+                sent.add(head)
+            if advance.preview != preview:
+                preview = advance.preview
+                yield from framer.recoloured()
+            yield Progress(request.generation, advance.done, advance.total, advance.preview, advance.previews)
+            if cancelled():
+                return
+        for head in order:
+            if head not in sent:
+                yield from self._long_frame(tiling, head, finer, region, request, framer)
+        yield from framer.recoloured()
+
+    def _long_frame(
+        self, tiling: Tiling, head: int, computed: Region, region: Region, request: Request, framer: Framer
+    ) -> Iterator[Message]:
+        factor = request.view.norm if request.view.norm in ("uniform", "per-row") else "plain"
+        shown = replace(computed, level=region.level) if computed.level != region.level else computed
+        pooled = tiling.picture(head, computed, shown, request.view.pooling, factor)
+        if pooled is not None:
+            yield from framer.frames(f"head:{head}", head, pooled)
+
+    def _rest_of_map(
+        self, request: Request, shown: _Shown, framer: Framer, cancelled: Cancelled
+    ) -> Iterator[Message | None]:
+        """Go on with the whole map behind a window that stands, so that zooming out finds it."""
+        tiling = shown.tiling
+        assert tiling is not None  # noqa: S101 (long maps have one)
+        rows, cols = tiling.shape
+        region = Region((0, rows), (0, cols), _whole_map_level(tiling.shape, 1 << 30))
+        for advance in self._long.compute(tiling, region, _order(request.spec, request.viewport), cancelled):
+            if cancelled():
+                return
+            if advance is None or not advance.total:
+                yield None
+            else:
+                yield Progress(request.generation, advance.done, advance.total, background=True)
+
+    # ------------------------------------------------------------------------------------------------------ thumbnails
+
+    def _thumbnails(self, request: Request, opened: Opened, cancelled: Cancelled) -> Iterator[Frame]:
+        """A small frame of each stage of one head (the first wanted one), last of all; of a long map some rows."""
+        spec, viewport, side = request.spec, request.viewport, request.viewport.thumbnail
+        n_queries, n_keys = opened.inputs.n_queries, len(opened.inputs.tokens)
+        head = request.view.head if request.view.head is not None else _order(spec, viewport)[0]
+        rows = None
+        if not self._fits(spec, self._budget(spec)):
+            step = max(1, n_queries // max(8, min(side, (1 << 22) // n_keys)))
+            rows = range(step - 1, n_queries, step)
+        for panel in self._dense.thumbnails(spec, head, stages_of(spec), opened, cancelled, rows=rows):
+            view = msgspec.structs.replace(request.view, stage=panel.name.removeprefix("thumbnail:"), pooling="max")
+            framer = Framer(view, Viewport(pixels=(side, side)), request.generation, n_keys=n_keys, n_future=0)
+            for frame in framer.frames(panel.name, panel.head, framer.pool(panel)):
+                yield replace(frame, exact=rows is None)
+
+    # ------------------------------------------------------------------------------------------------ exact numbers
+
+    def probe(self, probe: Probe) -> Iterator[ProbeAnswer | RowAnswer]:
+        """Exact numbers of one cell, the head asked for first: an answer as soon as one head is known, then of all.
+
+        With ``whole_row`` that head's row follows. Nothing where the picture is another's.
+        """
+        shown = self._shown
+        if shown is None or shown.generation != probe.generation:
+            return
+        answers = self._dense_answers(shown, probe) if shown.tiling is None else self._long_answers(shown, probe)
+        while True:
+            with torch.inference_mode():
+                answer = next(answers, None)
+            if answer is None:
+                return
+            yield answer
+
+    def _dense_answers(self, shown: _Shown, probe: Probe) -> Iterator[ProbeAnswer | RowAnswer]:
+        spec, stage = shown.key
+        names = ["all"] if stage in JOINT_STAGES else [f"head:{head}" for head in range(spec.num_heads)]
+        panels = [shown.panels.get(name) for name in names]
+        some = next((panel for panel in panels if panel is not None), None)
+        if some is None or not (0 <= probe.row < some.cells.shape[0] and 0 <= probe.col < some.cells.shape[1]):
+            return
+        weights = stage in WEIGHT_STAGES
+        sums = None
+        if weights and all(panel is not None for panel in panels):
+            sums = tuple(float(panel.cells[probe.row].double().sum()) for panel in panels if panel is not None)
+        values = tuple(None if p is None else float(p.cells[probe.row, probe.col]) for p in panels)
+        classes = tuple(None if p is None else _cell_class(p, probe.row, probe.col, weights) for p in panels)
+        yield ProbeAnswer(probe.generation, probe.row, probe.col, values, classes, sums)
+        panel = panels[min(probe.head, len(panels) - 1)]
+        if probe.whole_row and panel is not None and stage in QUERY_KEY_STAGES:
+            row = slice(probe.row, probe.row + 1)
+            masked, dropped = (None if plane is None else plane[row] for plane in (panel.masked, panel.dropped))
+            one = Panel(panel.name, panel.head, panel.cells[row], masked, dropped, padded=panel.padded)
+            yield RowAnswer(probe.generation, probe.row, probe.head, *_row_of(one, weights))
+
+    def _long_answers(self, shown: _Shown, probe: Probe) -> Iterator[ProbeAnswer | RowAnswer]:
+        spec, stage = shown.key
+        heads = self._long.heads(spec, stage, shown.opened)
+        rows, cols = heads[0].shape
+        if not (0 <= probe.row < rows and 0 <= probe.col < cols):
+            return
+        values: list[float | None] = [None] * len(heads)
+        classes: list[CellClass | None] = [None] * len(heads)
+        first = min(probe.head, len(heads) - 1)
+        row = range(probe.row, probe.row + 1)
+        for head in (first, *(head for head in range(len(heads)) if head != first)):
+            one = heads[head]
+            slow = one.route == "rows" or not one.known.has(row)
+            values[head], classes[head] = self._long.cell(one, probe.row, probe.col)
+            if slow or head == first:
+                yield ProbeAnswer(probe.generation, probe.row, probe.col, tuple(values), tuple(classes))
+            if head == first and probe.whole_row:
+                cells, kinds = self._long.row(one, probe.row)
+                yield RowAnswer(probe.generation, probe.row, head, _frozen(_file_array(cells)), _frozen(kinds.numpy()))
+        yield ProbeAnswer(probe.generation, probe.row, probe.col, tuple(values), tuple(classes))
+
+    # ---------------------------------------------------------------------------------------------------------- arrays
+
+    def arrays(self, spec: AttentionSpec, cancelled: Cancelled = lambda: False) -> Arrays:
+        """Every stage whole: (heads, queries, keys) and so on, a leading batch axis where the spec asks for one.
+
+        float16 and float64 stay, bfloat16 becomes float32. Raises `ComputationError` if they cannot fit, before
+        computing, and returns no stages once cancelled.
+        """
+        with torch.inference_mode():
+            try:
+                return self._arrays(spec, cancelled)
+            except DeviceError as problem:
+                raise ComputationError(problem.sentence, problem.advice, device_failed=True) from problem
+            except (torch.OutOfMemoryError, MemoryError) as error:
+                self.forget()
+                raise _out_of_memory(spec, error) from error
+            except RuntimeError as error:
+                raise _explained(spec, error) from error
+
+    def _arrays(self, spec: AttentionSpec, cancelled: Cancelled) -> Arrays:
+        self._backend.torch_device(spec.device)
+        names = stages_of(spec)
+        self._check_memory(spec, names, self._budget(spec), long=False)
+        opened = self._opener.open(spec)
+        per_head = {name for name in names if name not in JOINT_STAGES}
+        results: list[dict[str, Tensor]] = []
+        for head in range(spec.num_heads):
+            if cancelled():
+                return Arrays(opened.inputs.tokens)
+            results.append(self._dense.head(spec, head, per_head, opened).stages)
+        stages = {name: torch.stack([result[name] for result in results], 1) for name in names if name in per_head}
+        if opened.module is not None:
+            assert opened.embedded is not None  # noqa: S101
+            last = "dropped_context" if "dropped_context" in stages else "context"
+            joined, output = self._dense.join(spec, stages[last], opened)
+            stages |= {"inputs": opened.embedded, "joined": joined, "output": output}
+        arrays = {name: _file_array(stages[name] if spec.batch > 1 else stages[name][0]) for name in names}
+        return Arrays(opened.inputs.tokens, arrays)
+
+    # ------------------------------------------------------------------------------------------------------- keeping
+
+    def forget(self) -> None:
+        """Let go of everything kept, after a device ran out of memory."""
+        self._opener.forget()
+        self._dense.forget()
+        self._long.forget()
+        self._shown = None
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+
+    def _budget(self, spec: AttentionSpec) -> int:
+        return self.budget_bytes or self._backend.free_bytes(spec.device) // 4
+
+    def _fits(self, spec: AttentionSpec, budget: int) -> bool:
+        """Whether a query × key stage of all heads is kept whole."""
+        n_queries, n_keys = inputs.count_tokens(spec.source)
+        stage = spec.num_heads * spec.batch * n_queries * n_keys * _ITEM_BYTES[spec.dtype]
+        return stage <= min(self._dense_bytes, budget // 2) or n_keys <= 32
+
+    def _should_map(self, spec: AttentionSpec, budget: int) -> bool:
+        """Whether drawn queries and keys are to lie in a file: they take more than the budget."""
+        return has_bare_qk(spec.source) and self._vector_bytes(spec) > budget
+
+    def _vector_bytes(self, spec: AttentionSpec) -> int:
+        n_keys, item = inputs.count_tokens(spec.source)[1], _ITEM_BYTES[spec.dtype]
+        if has_bare_qk(spec.source):
+            d_head = spec.d_head or 0
+            return n_keys * d_head * (spec.num_heads + spec.num_kv_heads) * item
+        return 4 * spec.batch * n_keys * ((spec.d_model or 0) + (spec.d_out or 0)) * item
+
+    def _check_memory(self, spec: AttentionSpec, names: tuple[str, ...], budget: int, *, long: bool) -> int:
+        """Bytes that the stages ``names`` will hold; raises `ComputationError` if they cannot fit."""
+        n_queries, n_keys = inputs.count_tokens(spec.source)
+        item = _ITEM_BYTES[spec.dtype]
+        vectors = self._vector_bytes(spec)
+        if long:
+            if spec.drops and spec.dropout_generator == "torch":
+                raise ComputationError(
+                    f"torch's generator draws whole maps, and {n_keys:,} tokens are computed in tiles.",
+                    "Take the portable generator, or fewer tokens.",
+                )
+            mapped = self._should_map(spec, budget)
+            need = (0 if mapped else vectors) + spec.num_heads * 8 * n_queries + (64 << 20)
+        else:
+            one_map = spec.batch * n_queries * n_keys
+            kept = len([name for name in names if name in QUERY_KEY_STAGES]) * spec.num_heads * one_map * item
+            working = 3 * one_map * item + one_map + (3 * n_queries * n_keys * 8 if spec.drops else 0)
+            if not any(name in QUERY_KEY_STAGES for name in names):
+                working = min(working, 256 << 20)  # a block of rows at a time
+            need = kept + working + vectors
+        if need > budget and n_keys > 256:
+            raise ComputationError(
+                f"{spec.num_heads} {'head' if spec.num_heads == 1 else 'heads'} × {n_keys:,} tokens need "
+                f"{said_bytes(need)}, but the budget is {said_bytes(budget)}, "
+                f"{'as it was set' if self.budget_bytes else f'a quarter of the free memory on {spec.device}'}.",
+                "Take fewer tokens or heads, a smaller dtype, or a larger budget.",
+            )
+        return vectors + (0 if long else kept)
+
+
+def _order(spec: AttentionSpec, viewport: Viewport) -> list[int]:
+    """All heads, those that the screen wants first; it may still show more of them than the spec has."""
+    wanted = [head for head in viewport.heads or () if head < spec.num_heads]
+    return wanted + [head for head in range(spec.num_heads) if head not in wanted]
+
+
+def _whole_map_level(shape: tuple[int, int], level: int) -> int:
+    """The level at which a whole map is computed where ``level`` is shown."""
+    return min(level, level_for(max(shape), WHOLE_MAP_PIXELS))
+
+
+def _row_of(one: Panel, weights: bool) -> tuple[Values, npt.NDArray[np.uint8]]:
+    kinds = np.array([int(_cell_class(one, 0, col, weights)) for col in range(one.cells.shape[1])], np.uint8)
+    return _frozen(_file_array(one.cells[0])), _frozen(kinds)
+
+
+def _cell_class(panel: Panel, row: int, col: int, weights: bool) -> CellClass:
+    value = panel.cells[row, col]
+    if torch.isnan(value):
+        return CellClass.NAN
+    if panel.masked is not None and panel.masked[row, col]:
+        return CellClass.PADDED if panel.padded[0] <= col < panel.padded[1] else CellClass.MASKED
+    if panel.dropped is not None and panel.dropped[row, col]:
+        return CellClass.DROPPED
+    return CellClass.ZERO if weights and value == 0 else CellClass.ORDINARY
+
+
+def _file_array(stage: Tensor) -> Values:
+    """As NumPy for a file: bfloat16, which NumPy lacks, as float32."""
+    wide = stage.float() if stage.dtype == torch.bfloat16 else stage
+    array: Values = wide.detach().cpu().numpy()
+    return array
+
+
+def _frozen(array: npt.NDArray[T]) -> npt.NDArray[T]:
+    array = np.array(array)
+    array.flags.writeable = False
+    return array
+
+
+def _out_of_memory(spec: AttentionSpec, error: BaseException) -> ComputationError:
+    n_keys = inputs.count_tokens(spec.source)[1]
+    return ComputationError(
+        f"{spec.device} ran out of memory at {spec.num_heads} heads × {n_keys:,} tokens.",
+        "Take fewer tokens or heads, a smaller dtype, or another device.",
+        details=str(error),
+        device_failed=True,
+    )
+
+
+def _explained(spec: AttentionSpec, error: RuntimeError) -> ComputationError:
+    """Torch's complaint in a sentence; the words of torch go into the details."""
+    first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    return ComputationError(
+        f"{spec.device} could not compute this in {spec.dtype}: {first}",
+        "Choose another device or dtype.",
+        details=str(error),
+        device_failed=spec.device != "cpu",
+    )

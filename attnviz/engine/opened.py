@@ -1,0 +1,106 @@
+"""What stands before the scores: a source opened, its module built, queries, keys and values projected and kept."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from attnviz import inputs, tensor_files
+from attnviz.attention import masks, multihead
+from attnviz.attention.devices import Backend
+from attnviz.spec import AttentionSpec, MaskFile, has_module
+
+_BEFORE_SCORES: Final = (
+    "source", "num_heads", "num_kv_heads", "d_model", "d_out", "implementation", "out_proj", "qkv_bias", "batch",
+    "seed", "device", "dtype",
+)  # fmt: skip
+_KEPT: Final = 2  # the present computation and the one before it
+
+
+@dataclass(slots=True, eq=False)
+class Opened:
+    """Inputs (B, L, d_model), the module, and q, k, v once projected: (B, H, L, d_head), keys and values by group."""
+
+    inputs: inputs.Inputs
+    module: multihead.StackedHeads | multihead.SplitHeads | None = None
+    embedded: Tensor | None = None
+    projected: tuple[Tensor, Tensor, Tensor] | None = None
+    mask: tuple[MaskFile, masks.Mask] | None = None
+
+
+class Opener:
+    """Opens the source of a spec on its device and keeps the last two. Thread: the engine's."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._kept: OrderedDict[tuple[object, ...], Opened] = OrderedDict()
+
+    def open(self, spec: AttentionSpec, *, in_memory: bool = True) -> Opened:
+        """What stands before ``spec``'s scores. With ``in_memory`` False drawn queries and keys go to a file."""
+        key = tuple(getattr(spec, name) for name in _BEFORE_SCORES)
+        for other, opened in self._kept.items():
+            if other != key:
+                opened.projected = None
+        if key not in self._kept:
+            while len(self._kept) >= _KEPT:
+                self._kept.popitem(last=False)
+            self._kept[key] = self._backend.run(spec.device, lambda: self._opening(spec, in_memory))
+        self._kept.move_to_end(key)
+        return self._kept[key]
+
+    def forget(self) -> None:
+        """Let go of everything."""
+        self._kept.clear()
+
+    def _opening(self, spec: AttentionSpec, in_memory: bool) -> Opened:
+        given = inputs.open_source(spec, in_memory=in_memory)
+        if not has_module(spec.source):
+            return Opened(given)
+        assert given.embeddings is not None and spec.d_model is not None and spec.d_out is not None  # noqa: S101, PT018
+        form = multihead.StackedHeads if spec.implementation == "stacked" else multihead.SplitHeads
+        with torch.inference_mode(mode=False):  # parameters made in inference mode could not be trained later
+            module = form(
+                spec.d_model, spec.d_out, spec.num_heads, num_kv_heads=spec.num_kv_heads,
+                context_length=len(given.tokens), qkv_bias=spec.qkv_bias, out_proj=spec.out_proj, seed=spec.seed,
+            )  # fmt: skip
+        device, dtype = self._backend.torch_device(spec.device), getattr(torch, spec.dtype)
+        embedded = given.embeddings.to(device, dtype).expand(spec.batch, -1, -1)
+        return Opened(given, module.to(device, dtype), embedded)
+
+    def mask(self, spec: AttentionSpec, opened: Opened) -> masks.Mask | None:
+        """The spec's mask over all queries and keys; None where nothing is masked."""
+        if spec.mask == "none":
+            return None
+        n_queries, n_keys = opened.inputs.n_queries, len(opened.inputs.tokens)
+        shape = spec.mask_shape
+        if not isinstance(shape, MaskFile):
+            return masks.shaped(shape, n_queries, n_keys)
+        if opened.mask is None or opened.mask[0] != shape:
+            cells = tensor_files.open_mask(shape, n_queries, n_keys)
+            opened.mask = shape, masks.from_plane(torch.from_numpy(cells if cells.dtype == bool else cells != 0))
+        return opened.mask[1]
+
+    def head_inputs(self, spec: AttentionSpec, head: int, opened: Opened) -> dict[str, Tensor | None]:
+        """What a head's pass starts from: q, k, v (B, L, d_head), or typed scores or weights (1, Q, K)."""
+        like = {"device": self._backend.torch_device(spec.device), "dtype": getattr(torch, spec.dtype)}
+        given, shared = opened.inputs, head * spec.num_kv_heads // spec.num_heads
+        if opened.module is not None:
+            q, k, v = self.projected(spec, opened)
+            return {"q": q[:, head], "k": k[:, shared], "v": v[:, shared]}
+        if given.queries is not None and given.keys is not None:
+            q, k = given.queries[head].to(**like), given.keys[shared].to(**like)
+            return {"q": q.expand(spec.batch, -1, -1), "k": k.expand(spec.batch, -1, -1)}
+        typed = {"scaled_scores": given.scaled_scores, "weights": given.weights, "v": given.values}
+        return {name: t.to(**like)[None] for name, t in typed.items() if t is not None}
+
+    def projected(self, spec: AttentionSpec, opened: Opened) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries (B, H, L, d_head), keys and values (B, num_kv_heads, L, d_head), kept while the spec is open."""
+        if opened.projected is None:
+            module, embedded = opened.module, opened.embedded
+            assert module is not None and embedded is not None  # noqa: S101, PT018 (has_module said so)
+            opened.projected = self._backend.run(spec.device, lambda: module.project(embedded))
+        return opened.projected

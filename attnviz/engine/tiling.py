@@ -1,0 +1,283 @@
+"""Maps of any size in tiles of pixels: what must be computed for a window, in which order, and what is kept.
+
+A picture begins with previews: one row of every row of pixels, over *all* columns, so that an attention sink shows in
+the first of them. Blocks of whole rows then replace them until the picture is exact. Tiles are kept; those least
+recently looked at go first.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from attnviz.attention.longmaps import HeadMap
+from attnviz.attention.planes import SIDE, Place, Planes, assemble
+from attnviz.attention.pooling import Pooled, Region
+from attnviz.attention.tiles import CPU_TILE, DEVICE_TILE, Bins, Cancelled, Workspace
+from attnviz.engine.crew import Crew, Job
+from attnviz.frames import Counts
+from attnviz.spec import Pooling
+
+_EVERY: Final = 0.12
+"""Seconds between two pictures of a head on its way from the last preview to the exact one."""
+_PREVIEW_FROM: Final = 30_000_000
+"""A picture of fewer cells needs no preview."""
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """How far a window is: heads whose picture changed, steps done of all, and previews that stand of those planned."""
+
+    heads: tuple[int, ...]
+    done: int
+    total: int
+    preview: int
+    previews: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One job: rows of one head into the tiles of one band. ``preview`` counts from 1; 0 is the exact pass."""
+
+    head: int
+    level: int
+    band: int
+    columns: range
+    rows: range
+    preview: int
+
+
+@dataclass(slots=True)
+class _Tally:
+    """Cells counted so far while a head's whole map is computed at one level."""
+
+    rows: int = 0
+    zeros: int = 0
+    dropped: int = 0
+    nan_rows: int = 0
+
+
+class Tiling:
+    """The heads' maps of one stage. ``per_row`` says that each row's largest weight must be known.
+
+    ``budget_bytes`` bounds the tiles that are kept. Thread: one drives it, a crew computes.
+    """
+
+    def __init__(self, heads: Sequence[HeadMap], *, per_row: bool, budget_bytes: int) -> None:
+        self._heads, self._budget = tuple(heads), budget_bytes
+        self._whole_rows = per_row and heads[0].stage == "dropped_weights"  # elsewhere the log-sum-exps tell it
+        self._tiles: OrderedDict[tuple[int, Place], Planes] = OrderedDict()
+        self._tallies: dict[tuple[int, int], _Tally] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Queries and keys."""
+        return self._heads[0].shape
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the tiles that are kept."""
+        return sum(tile.nbytes for tile in self._tiles.values())
+
+    # ----------------------------------------------------------------------------------------------------- computing
+
+    def compute(
+        self, region: Region, order: Sequence[int], crew: Crew, cancelled: Cancelled
+    ) -> Iterator[Advance | None]:
+        """Compute ``region`` of the heads in ``order``; None between two advances. Ends early once ``cancelled``."""
+        steps = self._steps(region, order)
+        previews = max((step.preview for step in steps), default=0)
+        left: dict[tuple[int, int], int] = {}
+        for step in steps:
+            left[step.head, step.preview] = left.get((step.head, step.preview), 0) + 1
+        done = shown = 0
+        last = time.perf_counter()
+        changed: set[int] = set()
+        jobs: Iterator[Job] = (partial(self._run, step, cancelled) for step in steps)
+        for result in crew.map(jobs):
+            if cancelled():
+                return
+            if not isinstance(result, _Step):
+                yield None
+                continue
+            step = result
+            done += 1
+            changed.add(step.head)
+            left[step.head, step.preview] -= 1
+            ended = not left[step.head, step.preview]
+            if ended and step.preview and not any(n for (_, number), n in left.items() if number == step.preview):
+                shown = max(shown, step.preview)
+            now = time.perf_counter()
+            if ended or (not step.preview and now - last > _EVERY):
+                last = now
+                yield Advance((step.head,) if ended else tuple(sorted(changed)), done, len(steps), shown, previews)
+                changed = changed - {step.head} if ended else set()
+            else:
+                yield None
+        if not steps:
+            yield Advance(tuple(order), 0, 0, 0, 0)
+        self._evict(region)
+
+    def _steps(self, region: Region, order: Sequence[int]) -> list[_Step]:
+        """What is missing, in the order in which it is wanted: previews of all heads, then blocks of whole rows."""
+        level, side = region.level, SIDE * region.level
+        bands = range(region.rows[0] // side, -(-region.rows[1] // side))
+        columns = range(region.cols[0] // side, -(-region.cols[1] // side))
+        missing = []
+        for head in order:
+            for band in bands:
+                tiles = [self._tile(head, Place(level, band, column)) for column in columns]
+                if not all(tile.holds(region.rows) for tile in tiles):
+                    missing.append((head, band, tiles))
+        first = self._heads[0]
+        known = first.route == "scores" or all(self._heads[head].known.has(range(*region.rows)) for head in order)
+        width = region.cols[1] - region.cols[0] if known and first.route != "rows" else self.shape[1]
+        cells = len(missing) * min(side, region.rows[1] - region.rows[0]) * width
+        steps = []
+        for number, offset in enumerate(_preview_offsets(level) if cells > _PREVIEW_FROM else (), 1):
+            for head, band, tiles in missing:
+                rows = range(band * side + offset, min((band + 1) * side, self.shape[0]), level)
+                seen = all(bool(((tile.folded >= number) | (tile.exact > 0))[: len(rows)].all()) for tile in tiles)
+                if rows and not seen:
+                    steps.append(_Step(head, level, band, columns, rows, number))
+        for head, band, tiles in _longest_first(missing, order):
+            for rows in self._blocks(region, band):
+                if not all(tile.holds((rows.start, rows.stop)) for tile in tiles):
+                    steps.append(_Step(head, level, band, columns, rows, 0))
+        return steps
+
+    def _blocks(self, region: Region, band: int) -> Iterator[range]:
+        """Blocks of whole rows of pixels, or of parts of one, of a band as far as the region reaches.
+
+        They lie in the same places whatever the region is, so that none is folded in twice.
+        """
+        level, side = region.level, SIDE * region.level
+        block = (CPU_TILE if self._heads[0].queries.device.type == "cpu" else DEVICE_TILE)[0]
+        block = min(block // level * level if block >= level else block, side)
+        end = min((band + 1) * side, self.shape[0])
+        for start in range(band * side, end, block):
+            if start < region.rows[1] and start + block > region.rows[0]:
+                yield range(start, min(start + block, end))
+
+    def _run(self, step: _Step, cancelled: Cancelled, space: Workspace, stopped: Cancelled) -> _Step | None:
+        """A job of the crew: its rows into every tile of the band that the region touches; None if it was stopped."""
+        one, side = self._heads[step.head], SIDE * step.level
+        cols = step.columns.start * side, min(step.columns.stop * side, self.shape[1])
+        found = one.bins(
+            step.rows, cols, step.level, space, lambda: stopped() or cancelled(), whole_rows=self._whole_rows
+        )
+        if found is None:
+            return None
+        bins, factors = found
+        for column in step.columns:
+            tile = self._tiles[step.head, Place(step.level, step.band, column)]
+            tile.fold(bins, factors, one.outside(tile.region), preview=bool(step.preview))
+        if not step.preview and (self._whole_rows or cols == (0, self.shape[1])):
+            self._count(step, bins)
+        return step
+
+    def _count(self, step: _Step, bins: Bins) -> None:
+        with self._lock:
+            tally = self._tallies.setdefault((step.head, step.level), _Tally())
+            tally.rows += len(step.rows)
+            tally.zeros += bins.zeros
+            tally.dropped += bins.dropped
+            tally.nan_rows += 0 if bins.sound is None else int((~bins.sound).sum())
+
+    # ------------------------------------------------------------------------------------------------------- pictures
+
+    def picture(self, head: int, computed: Region, shown: Region, pooling: Pooling, factor: str) -> Pooled | None:
+        """Pixels of ``shown`` from the tiles of ``computed`` (the same cells, as fine or finer), as far as they came.
+
+        None where nothing has come yet.
+        """
+        side = SIDE * computed.level
+        tiles = {}
+        for row in range(computed.rows[0] // side, -(-computed.rows[1] // side)):
+            for column in range(computed.cols[0] // side, -(-computed.cols[1] // side)):
+                tile = self._tiles.get((head, Place(computed.level, row, column)))
+                if tile is None:
+                    return None
+                tiles[row, column] = tile
+        one = self._heads[head]
+        return assemble(tiles, shown, self.shape, pooling, factor, blank=one.blank, counts=self.counts(head))
+
+    def counts(self, head: int) -> Counts:
+        """Cells of the whole map by kind; -1 where they are not all counted yet."""
+        one = self._heads[head]
+        n_queries, n_keys = self.shape
+        mask = one.acting_mask
+        hidden = 0 if mask is None else mask.count_hidden()
+        padded = 0 if mask is None else (mask.padded[1] - mask.padded[0]) * n_queries
+        plain = one.route == "scores" or (one.route == "sweep" and one.stage != "dropped_weights" and one.is_plain)
+        if plain and one.spec.mask != "three-step":
+            blind = 0
+            if mask is not None and one.route == "sweep":
+                blind = int((mask.n_visible() == 0).sum())
+            return _counted(n_queries * n_keys, hidden, padded, mask, blind, n_keys, 0, 0)
+        with self._lock:
+            whole = [t for (h, _), t in self._tallies.items() if h == head and t.rows == n_queries]
+        if not whole:
+            return Counts(n_queries * n_keys, hidden - padded, -1, -1, -1 if one.draw() else 0, padded)
+        tally = whole[0]
+        return _counted(n_queries * n_keys, hidden, padded, mask, tally.nan_rows, n_keys, tally.zeros, tally.dropped)
+
+    # ---------------------------------------------------------------------------------------------------------- tiles
+
+    def _tile(self, head: int, place: Place) -> Planes:
+        key = head, place
+        if key not in self._tiles:
+            one = self._heads[head]
+            self._tiles[key] = Planes(place, self.shape, one.scores(None).dtype, weights=one.route != "scores")
+        self._tiles.move_to_end(key)
+        return self._tiles[key]
+
+    def _evict(self, region: Region) -> None:
+        """Forget tiles beyond the budget, those least recently looked at first; never those of ``region``'s level."""
+        surplus = self.nbytes - self._budget
+        for key in list(self._tiles):
+            if surplus <= 0:
+                return
+            if key[1].level != region.level:
+                surplus -= self._tiles.pop(key).nbytes
+        for key in list(self._tiles):
+            if surplus <= 0:
+                return
+            tile = self._tiles[key]
+            if not _overlaps(tile.region, region):
+                surplus -= self._tiles.pop(key).nbytes
+
+
+def _counted(
+    cells: int, hidden: int, padded: int, mask: object, nan_rows: int, n_keys: int, zeros: int, dropped: int
+) -> Counts:
+    # a row of NaN has no hidden cells left: only rows that see nothing are known to be NaN throughout
+    return Counts(cells, hidden - padded, zeros, nan_rows * n_keys, dropped, padded)
+
+
+def _preview_offsets(level: int) -> tuple[int, ...]:
+    """Which row of a pixel's rows each preview takes; each costs one part in ``level`` of the exact pass."""
+    count = 4 if level >= 64 else 2 if level >= 16 else 1 if level >= 4 else 0
+    return (0, level // 2, level // 4, 3 * level // 4)[:count]
+
+
+def _longest_first(
+    missing: list[tuple[int, int, list[Planes]]], order: Sequence[int]
+) -> list[tuple[int, int, list[Planes]]]:
+    """The first head whole, then the others band by band; each from its longest rows up, so that the end is short."""
+    first = [entry for entry in missing if entry[0] == order[0]]
+    others = [entry for entry in missing if entry[0] != order[0]]
+    return [*reversed(first), *sorted(others, key=lambda entry: -entry[1])]
+
+
+def _overlaps(one: Region, other: Region) -> bool:
+    return (
+        one.rows[0] < other.rows[1] and other.rows[0] < one.rows[1]
+        and one.cols[0] < other.cols[1] and other.cols[0] < one.cols[1]
+    )  # fmt: skip
