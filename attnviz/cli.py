@@ -17,6 +17,10 @@ import msgspec
 from attnviz import __version__
 from attnviz.matrices import parse_matrix
 from attnviz.spec import (
+    MAX_TOKENS,
+    QUERY_KEY_STAGES,
+    SHAPE_FORMS,
+    AnyShape,
     AnySource,
     AttentionSpec,
     Colours,
@@ -25,8 +29,12 @@ from attnviz.spec import (
     DType,
     Implementation,
     Lesson,
+    MaskFile,
     MaskMode,
     Norm,
+    Pattern,
+    PatternKind,
+    Pooling,
     RandomEmbeddings,
     RandomQK,
     SpecError,
@@ -37,6 +45,7 @@ from attnviz.spec import (
     edited,
     from_json,
     make_spec,
+    parse_shape,
 )
 
 if TYPE_CHECKING:
@@ -47,7 +56,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 SPEC_OPTIONS: dict[str, click.Option] = {}
 """Every option of a spec or view by the field that it sets."""
 
-SOURCE_OPTIONS = ("lesson", "scores", "values", "dims", "tokens", "weights", "text", "length", "random_qk", "qk_scale")
+_ARRAYS = (".npz", ".npy", ".safetensors")
+
+SOURCE_OPTIONS = (
+    "lesson", "scores", "values", "dims", "tokens", "weights", "text", "length", "random_qk", "qk_scale", "pattern",
+    "qk",
+)  # fmt: skip
 
 
 def _option(field: str, *names: str, **settings: Any) -> None:
@@ -82,6 +96,35 @@ class _Head(click.ParamType[Any]):
             return self.fail(f"{value!r} is neither a head's number (from 0) nor all", param, ctx)
 
 
+class _Number(click.ParamType[Any]):
+    """A number, or the one word that stands beside it."""
+
+    def __init__(self, word: str) -> None:
+        self.name = f"{word}|number"
+        self._word = word
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == self._word:
+            return value
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            return self.fail(f"{value!r} is neither {self._word} nor a number", param, ctx)
+
+
+class _Range(click.ParamType[Any]):
+    name = "A:B|all"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "all" or isinstance(value, tuple):
+            return value
+        first, colon, end = str(value).partition(":")
+        with contextlib.suppress(ValueError):
+            if colon:
+                return int(first or 0), int(end or MAX_TOKENS)
+        return self.fail(f"{value!r} is no range: give first:end such as 0:64, 64: or :64, or all", param, ctx)
+
+
 class _Size(click.ParamType[tuple[int, int]]):
     name = "WxH"
 
@@ -96,6 +139,7 @@ class _Size(click.ParamType[tuple[int, int]]):
 
 
 _option("num_heads", "--heads", type=int, help="Number of heads.")
+_option("num_kv_heads", "--kv-heads", "--num-kv-heads", type=int, help="Key/value heads, each shared by several heads.")
 _option("d_model", "--d-model", type=int, help="Dimensions of an input.")
 _option("d_out", "--d-out", type=int, help="Output dimensions, the total over all heads.")
 _option("implementation", "--implementation", type=_choice(Implementation), help="Form of the module.")
@@ -103,7 +147,10 @@ _option("out_proj", "--out-proj/--no-out-proj", help="Output projection (default
 _option("qkv_bias", "--qkv-bias/--no-qkv-bias", help="Biases of query, key and value.")
 _option("scale", "--scale", type=_Scale(), help="Factor on the scores; auto is 1/sqrt(d_head).")
 _option("scale_after_mask", "--scale-after-mask/--no-scale-after-mask", help="Mask before scaling, as the book.")
-_option("mask", "--mask", type=_choice(MaskMode), help="How the future is hidden.")
+_option("soft_cap", "--soft-cap", type=_Number("none"), help="Bend scaled scores s to c tanh(s/c), such as 50.")
+_option("mask", "--mask", type=_choice(MaskMode), help="How cells are hidden.")
+_option("mask_shape", "--mask-shape", metavar="SHAPE", help=f"Which cells are visible: {SHAPE_FORMS}.")
+_option("fill", "--fill", type=_Number("-inf"), help="What --mask neg-inf writes over hidden scores.")
 _option("dropout", "--dropout", type=float, help="Probability that a cell is dropped in training.")
 _option("dropout_site", "--dropout-site", type=_choice(DropoutSite), help="Where dropout acts.")
 _option("dropout_seed", "--dropout-seed", type=int, help="Seed of dropout (default: the seed).")
@@ -115,6 +162,9 @@ _option("device", "--device", help="cpu, mps or cuda:N.")
 _option("dtype", "--dtype", type=_choice(DType), help="Floating-point type.")
 _option("stage", "--stage", help="The stage that is shown.")
 _option("head", "--head", type=_Head(), help="One head (from 0), or all.")
+_option("rows", "--rows", type=_Range(), help="Only these rows, from 0, the end left out; 64: and :64 are open.")
+_option("cols", "--cols", type=_Range(), help="Only these columns.")
+_option("pooling", "--pooling", type=_choice(Pooling), help="What a pixel of several cells shows.")
 _option("norm", "--norm", type=_choice(Norm), help="How values become colours.")
 _option("colours", "--colours", type=_choice(Colours), help="The colour table.")
 
@@ -129,6 +179,8 @@ _SOURCES = [
     click.Option(["--length"], type=int, help="This many random embeddings."),
     click.Option(["--random-qk"], is_flag=True, default=None, help="Draw queries and keys directly; with --length."),
     click.Option(["--qk-scale"], type=float, help="Standard deviation of --random-qk."),
+    click.Option(["--pattern"], type=_choice(PatternKind), help="Made-up heads of this kind; with --length."),
+    click.Option(["--qk"], type=click.Path(), help="Queries and keys of a .npz, .npy or .safetensors file."),
 ]  # fmt: skip
 
 
@@ -162,26 +214,46 @@ def asked_for(options: dict[str, Any]) -> tuple[AttentionSpec, View] | None:
         return None
     spec, view = read_spec_file(path) if path is not None else (None, View())
     view_fields = {name: given.pop(name) for name in View.__struct_fields__ if name in given}
-    if view_fields.get("head") == "all":
-        view_fields["head"] = None
+    view_fields = {
+        name: None if value == "all" and name in ("head", "rows", "cols") else value
+        for name, value in view_fields.items()
+    }
     source = _source({name: given.pop(name) for name in SOURCE_OPTIONS if name in given}, spec)
+    if "mask_shape" in given:
+        given["mask_shape"] = _shape(given["mask_shape"])
+    given = {name: None if (name, value) == ("soft_cap", "none") else value for name, value in given.items()}
+    if "fill" in given:
+        given["fill"] = float(given["fill"])
     if spec is None:
         spec = make_spec(source, **given)
-    elif source is not None:
-        spec = edited(spec, source=source, **given)
-    elif given:
-        spec = edited(spec, **given)
+    else:  # in two steps, for what follows the number of heads in the source's own spec
+        spec = spec if source is None else edited(spec, source=source)
+        spec = edited(spec, **given) if given else spec
+    if "fill" in given and spec.mask != "neg-inf":
+        raise SpecError("fill", f"fill belongs to --mask neg-inf, but the mask is {spec.mask}: leave --fill out")
     view = msgspec.structs.replace(view, **view_fields)
     view.check(spec)
     return spec, view
 
 
+def _shape(text: str) -> AnyShape:
+    """The mask shape of an option: one of the forms, else a file's."""
+    shape = parse_shape(text)
+    if shape is not None:
+        return shape
+    if not Path(text).suffix and not os.path.lexists(text):
+        raise SpecError("mask_shape", f"mask_shape is {text!r}: give {SHAPE_FORMS}")
+    from attnviz import tensor_files
+
+    return tensor_files.describe_mask(text)
+
+
 def _source(given: dict[str, Any], spec: AttentionSpec | None) -> AnySource | None:
-    kinds = [name for name in ("lesson", "scores", "weights", "text", "length") if name in given]
+    kinds = [name for name in ("lesson", "scores", "weights", "text", "length", "qk") if name in given]
     if len(kinds) > 1:
         raise SpecError("source", f"--{kinds[0]} and --{kinds[1]} are two sources: give one")
     kind = kinds[0] if kinds else None
-    belongs = {"values": "scores", "dims": "scores", "random_qk": "length", "qk_scale": "length"}
+    belongs = {"values": "scores", "dims": "scores", "random_qk": "length", "qk_scale": "length", "pattern": "length"}
     for name in given:
         if name in belongs and belongs[name] != kind:
             raise SpecError(name, f"--{name.replace('_', '-')} belongs to --{belongs[name]}: give that too")
@@ -189,6 +261,8 @@ def _source(given: dict[str, Any], spec: AttentionSpec | None) -> AnySource | No
         raise SpecError("tokens", "--tokens belongs to --scores or --weights: give one of them too")
     if "qk_scale" in given and not given.get("random_qk"):
         raise SpecError("qk_scale", "--qk-scale belongs to --random-qk: give that too")
+    if "pattern" in given and given.get("random_qk"):
+        raise SpecError("pattern", "--pattern and --random-qk are two sources: give one")
     names = {name: tuple(given[name].split(",")) for name in ("dims", "tokens") if name in given}
     match kind:
         case "lesson":
@@ -200,6 +274,12 @@ def _source(given: dict[str, Any], spec: AttentionSpec | None) -> AnySource | No
             return TypedWeights(weights=parse_matrix(given["weights"], "weights"), **names)
         case "text":
             return Text(text=given["text"])
+        case "qk":
+            from attnviz import tensor_files
+
+            return tensor_files.describe_qk(given["qk"])
+        case "length" if "pattern" in given:
+            return Pattern(length=given["length"], pattern=given["pattern"])
         case "length" if given.get("random_qk"):
             return RandomQK(length=given["length"], qk_scale=given.get("qk_scale", 1.0))
         case "length":
@@ -223,12 +303,19 @@ def commands() -> None:
     """The program; `window` is its default command."""
 
 
-@commands.command(help="Open the window, with a spec FILE or a SPEC in options (this is the default).")
+@commands.command(
+    help="Open the window, with a FILE or what the options describe (this is the default). FILE is a spec, or queries "
+    "and keys as --qk takes them."
+)
 @click.argument("file", required=False)
 @spec_options
 def window(file: str | None, **options: Any) -> int:
     """Exit status after the window has closed."""
-    if file is not None:
+    if file is not None and file.lower().endswith(_ARRAYS):
+        if options["qk"] is not None:
+            raise SpecError("qk", "FILE and --qk are two files of queries and keys: give one")
+        options["qk"] = file
+    elif file is not None:
         if options["spec_file"] is not None:
             raise SpecError("file", "FILE and --spec are two spec files: give one")
         options["spec_file"] = file
@@ -259,6 +346,9 @@ def render(image: Path | None, data: Path | None, save_spec: Path | None, size: 
     if len(set(outputs)) < len(outputs):
         raise click.UsageError("two outputs have one path: give each a file of its own")
     spec, view = asked_for(options) or (make_spec(), View())
+    view = _clipped(spec, view)
+    if options["mask_shape"] is not None:
+        _check_mask_file(spec)
     if image is not None:
         from attnviz.figure.export import check_size
 
@@ -286,6 +376,34 @@ def render(image: Path | None, data: Path | None, save_spec: Path | None, size: 
     return 0
 
 
+def _clipped(spec: AttentionSpec, view: View) -> View:
+    """``view`` with its rows and columns cut at the map's edges. Raises `SpecError` where they begin beyond them."""
+    if view.stage not in QUERY_KEY_STAGES or (view.rows is None and view.cols is None):
+        return view
+    from attnviz import inputs
+
+    spans = {}
+    for field, size in zip(("rows", "cols"), inputs.count_tokens(spec.source), strict=True):
+        span = getattr(view, field)
+        if span is not None and span[0] >= size:
+            raise SpecError(field, f"{field} begins at {span[0]:,}, but the map has {size:,}: begin below that")
+        spans[field] = None if span is None else (span[0], min(span[1], size))
+    return msgspec.structs.replace(view, **spans)
+
+
+def _check_mask_file(spec: AttentionSpec) -> None:
+    """Raise `SpecError` unless the mask's file, if it is one, has the map's shape."""
+    if not isinstance(spec.mask_shape, MaskFile):
+        return
+    from attnviz import inputs, tensor_files
+    from attnviz.files import FileProblem
+
+    try:
+        tensor_files.open_mask(spec.mask_shape, *inputs.count_tokens(spec.source))
+    except FileProblem as problem:
+        raise SpecError("mask_shape", problem.sentence) from problem
+
+
 def _say_remarks(picture: Picture) -> None:
     for remark in picture.finished.remarks if picture.finished else ():
         click.echo(remark)
@@ -294,7 +412,8 @@ def _say_remarks(picture: Picture) -> None:
 @commands.command(help="List the devices that torch reports.")
 def devices() -> int:
     """Exit status; a line a device on stdout: name, title, memory."""
-    from attnviz.engine import Engine, said_bytes
+    from attnviz.engine import Engine
+    from attnviz.frames import said_bytes
 
     for device in Engine().devices():
         memory = f"{said_bytes(device.free_bytes)} of {said_bytes(device.total_bytes)} free"

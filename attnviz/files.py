@@ -1,4 +1,4 @@
-"""Files written whole or not at all, and their problems in sentences."""
+"""Files written whole or not at all, and the problems of files, written or read, in sentences."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import secrets
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 
 import numpy as np
 
@@ -17,12 +17,28 @@ from attnviz.frames import Arrays
 
 
 class FileProblem(RuntimeError):  # noqa: N818 (a problem, as in spec and session, not a crash)
-    """A file that could not be written: ``sentence`` says which, why, and what would do."""
+    """A file that could not be written or, with ``doing`` "read", used: ``sentence`` says why and what would do."""
 
-    def __init__(self, path: Path, why: str) -> None:
+    def __init__(self, path: Path, why: str, doing: Literal["write", "read"] = "write") -> None:
         name = str(path)
-        self.sentence = f"cannot write {name if name.isprintable() else ascii(name)}: {why}"
+        self.sentence = f"cannot {doing} {name if name.isprintable() else ascii(name)}: {why}"
         super().__init__(self.sentence)
+
+
+def read_problem(path: Path, error: OSError) -> FileProblem:
+    """The problem of a file that could not be read."""
+    known = {
+        errno.ENOENT: "there is no such file; put it back, or choose another",
+        errno.ENOTDIR: "there is no such file; put it back, or choose another",
+        errno.EISDIR: "that is a folder; give a file's name in it",
+        errno.EACCES: "you may not read it; choose another, or allow reading it",
+        errno.EPERM: "you may not read it; choose another, or allow reading it",
+        errno.ENAMETOOLONG: "the name is too long for a file; choose another",
+        errno.ELOOP: "it is a link that runs in a circle; choose another",
+        errno.ENOMEM: "there is no room left for it in memory; close other programs, or choose a smaller file",
+    }
+    why = known.get(error.errno or 0) or f"{error.strerror or error}; choose another file"
+    return FileProblem(path, why, "read")
 
 
 def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:

@@ -1,6 +1,7 @@
 """Whole command lines: figures, exit codes, one line on stderr, never a traceback."""
 
 import json
+import math
 import os
 import resource
 import subprocess
@@ -12,7 +13,26 @@ import pytest
 import reference as ref
 
 from attnviz import cli
-from attnviz.spec import FIELDS, Lesson, Text, View, from_json, make_spec, to_json
+from attnviz.spec import (
+    FIELDS,
+    MAX_TOKENS,
+    Blocks,
+    Causal,
+    Full,
+    Lesson,
+    MaskFile,
+    PadLeft,
+    PadRight,
+    Pattern,
+    Prefix,
+    QKFile,
+    SlidingWindow,
+    Text,
+    View,
+    from_json,
+    make_spec,
+    to_json,
+)
 
 pytestmark = pytest.mark.usefixtures("qapp")  # `render` makes a lesser application where there is none
 
@@ -138,6 +158,183 @@ def test_a_spec_file_is_read_and_options_override_it(tmp_path):
     assert cli.run(["render", "--save-spec", str(other), "--spec", str(path), "--mask", "neg-inf"]) == 0
     assert from_json(other.read_text())[0].mask == "neg-inf"
     assert from_json(other.read_text())[0].num_heads == 3
+
+
+# -------------------------------------------------------------------------------------- options that describe a picture
+
+
+def described(tmp_path, *arguments):
+    """Spec and view of a command line."""
+    path = tmp_path / "described.json"
+    assert cli.run(["render", "--save-spec", str(path), *map(str, arguments)]) == 0
+    return from_json(path.read_text())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("--mask-shape", "full"), {"mask_shape": Full()}),
+        (("--mask-shape", "causal"), {"mask_shape": Causal()}),
+        (("--mask-shape", "window:3"), {"mask_shape": SlidingWindow(width=3)}),
+        (("--mask-shape", "prefix:2"), {"mask_shape": Prefix(length=2)}),
+        (("--mask-shape", "pad-left:1"), {"mask_shape": PadLeft(count=1)}),
+        (("--mask-shape", "pad-right:1"), {"mask_shape": PadRight(count=1)}),
+        (("--mask-shape", "blocks:2,3"), {"mask_shape": Blocks(lengths=(2, 3))}),
+        (("--fill", "-1e9"), {"fill": -1e9}),
+        (("--fill", "0", "--mask", "neg-inf"), {"fill": 0.0}),
+        (("--fill", "-inf"), {"fill": -math.inf}),
+        (("--heads", "6", "--num-kv-heads", "2"), {"num_heads": 6, "num_kv_heads": 2}),
+        (("--heads", "6", "--kv-heads", "3"), {"num_heads": 6, "num_kv_heads": 3}),
+        (("--heads", "6"), {"num_heads": 6, "num_kv_heads": 6}),
+        (("--soft-cap", "50"), {"soft_cap": 50.0}),
+        (("--soft-cap", "none"), {"soft_cap": None}),
+        (("--length", "8", "--pattern", "sink"), {"source": Pattern(length=8, pattern="sink")}),
+    ],
+)
+def test_an_option_sets_its_field(tmp_path, arguments, expected):
+    spec, view = described(tmp_path, *arguments)
+    assert {name: getattr(spec, name) for name in expected} == expected
+    assert view == View()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("--rows", "1:4"), {"rows": (1, 4)}),
+        (("--rows", "2:", "--cols", ":3"), {"rows": (2, 6), "cols": (0, 3)}),
+        (("--cols", ":"), {"cols": (0, 6)}),
+        (("--cols", "4:99"), {"cols": (4, 6)}),
+        (("--rows", "all"), {"rows": None}),
+        (("--rows", "1:2", "--stage", "queries", "--cols", "1:"), {"rows": (1, 2), "cols": (1, MAX_TOKENS)}),
+        (("--pooling", "mean"), {"pooling": "mean"}),
+        (("--pooling", "share"), {"pooling": "share"}),
+    ],
+)
+def test_an_option_sets_its_field_of_the_view(tmp_path, arguments, expected):
+    _, view = described(tmp_path, *arguments)
+    assert {name: getattr(view, name) for name in expected} == expected
+
+
+def test_what_a_spec_file_has_can_be_taken_back(tmp_path):
+    path = tmp_path / "a.json"
+    spec, view = make_spec(soft_cap=5.0, fill=-9.0, num_kv_heads=1), View(rows=(1, 2), cols=(0, 3), pooling="mean")
+    path.write_text(to_json(spec, view))
+    taken = ("--soft-cap", "none", "--fill", "-inf", "--kv-heads", "2", "--mask-shape", "causal", "--rows", "all",
+             "--cols", "all", "--pooling", "max")  # fmt: skip
+    assert described(tmp_path, "--spec", path, *taken) == (make_spec(), View())
+    assert described(tmp_path, "--spec", path) == (spec, view)
+
+
+def test_another_source_with_another_number_of_heads_over_a_spec_file(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text(to_json(make_spec(Text(text="a b"), num_heads=12)))
+    spec, _ = described(tmp_path, "--spec", path, "--length", "9", "--heads", "5")
+    assert (spec.num_heads, spec.num_kv_heads, spec.d_out) == (5, 5, 320)
+
+
+def test_a_mask_is_read_from_a_file(tmp_path):
+    path = tmp_path / "mask.npy"
+    np.save(path, np.eye(6, dtype=bool))
+    spec, _ = described(tmp_path, "--mask-shape", path)
+    assert isinstance(spec.mask_shape, MaskFile)
+    assert spec.mask_shape.path == str(path)
+
+
+def qk_file(path):
+    draw = np.random.default_rng(1)
+    np.savez(path, q=draw.standard_normal((4, 5, 8)), k=draw.standard_normal((2, 7, 8)))
+    return path
+
+
+def test_queries_and_keys_are_read_from_a_file(tmp_path, monkeypatch):
+    path = qk_file(tmp_path / "my.npz")
+    spec, _ = described(tmp_path, "--qk", path, "--mask", "none")
+    assert isinstance(spec.source, QKFile)
+    assert (spec.num_heads, spec.num_kv_heads, spec.d_out, spec.mask) == (4, 2, 32, "none")
+    opened = []
+    from attnviz import app
+
+    monkeypatch.setattr(app, "run_window", lambda asked, platform_was_ours: opened.append(asked) or 0)
+    upper = path.rename(tmp_path / "my.NPZ")
+    assert cli.run([str(upper)]) == 0
+    assert cli.run([str(upper), "--rows", "2:"]) == 0
+    assert opened[0][0].source.path == str(upper)
+    assert opened[1][1].rows == (2, MAX_TOKENS)
+
+
+def test_arrays_that_the_program_wrote_open_as_queries_and_keys(tmp_path):
+    path = tmp_path / "stages.npz"
+    arrays = data_of(tmp_path, "--text", "to be or not to be", "--heads", "2")
+    assert path.exists()
+    again = tmp_path / "again"
+    again.mkdir()
+    read = data_of(again, "--qk", str(path))
+    np.testing.assert_allclose(read["weights"], arrays["weights"], atol=1e-6)
+    assert read["tokens"].tolist() == arrays["tokens"].tolist()
+
+
+def test_files_that_a_saved_spec_names_and_that_are_gone_end_with_1(tmp_path, capsys):
+    saved, qk, mask = tmp_path / "a.json", qk_file(tmp_path / "my.npz"), tmp_path / "mask.npy"
+    np.save(mask, np.ones((5, 7), bool))
+    assert cli.run(["render", "--save-spec", str(saved), "--qk", str(qk), "--mask-shape", str(mask)]) == 0
+    for path in (mask, qk):
+        path.unlink()
+        capsys.readouterr()
+        assert cli.run(["render", "--data", str(tmp_path / "x.npz"), "--spec", str(saved)]) == 1
+        err = capsys.readouterr().err
+        assert path.name in err
+        assert "there is no such file" in err
+        assert err.count("\n") == 1
+
+
+WRONG_FILES = [
+    (["--qk", "no.npz"], "cannot read no.npz: there is no such file"),
+    (["--qk", "spec.json"], "no .npz, .npy or .safetensors"),
+    (["--qk", "qk.npz", "--heads", "2"], "this source fixes it at 4"),
+    (["--qk", "qk.npz", "--length", "4"], "two sources"),
+    (["--mask-shape", "no.npy"], "cannot read no.npy: there is no such file"),
+    (["--mask-shape", "triangle"], "give causal, full, window:W"),
+    (["--mask-shape", "window:0"], "mask_shape is 0"),
+    (["--mask-shape", "window:x"], "give causal, full, window:W"),
+    (["--mask-shape", "mask.npy"], "its mask is 3 × 3, but there are 6 queries × 6 keys"),
+    (["--mask-shape", "qk.npz"], "no .npy file"),
+    (["--fill", "0", "--mask", "none"], "fill belongs to --mask neg-inf"),
+    (["--fill", "0", "--mask", "three-step"], "fill belongs to --mask neg-inf"),
+    (["--fill", "nan"], "fill is nan"),
+    (["--fill", "low"], "neither -inf nor a number"),
+    (["--heads", "4", "--kv-heads", "3"], "a number that divides 4"),
+    (["--soft-cap", "0"], "soft_cap is 0"),
+    (["--soft-cap", "much"], "neither none nor a number"),
+    (["--rows", "3"], "no range"),
+    (["--rows", "a:b"], "no range"),
+    (["--rows", "3:3"], "rows is 3:3"),
+    (["--rows", "-2:3"], "rows is -2:3"),
+    (["--cols", "6:9"], "cols begins at 6, but the map has 6"),
+    (["--pooling", "median"], "median"),
+    (["--pattern", "sink"], "--pattern belongs to --length"),
+    (["--pattern", "zebra", "--length", "9"], "zebra"),
+    (["--pattern", "sink", "--length", "9", "--random-qk"], "two sources"),
+    (["--pattern", "sink", "--length", "2000000"], "1,048,576"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "words"), WRONG_FILES, ids=[" ".join(a) for a, _ in WRONG_FILES])
+def test_wrong_files_shapes_and_ranges_end_with_2_and_one_line(arguments, words, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    qk_file(tmp_path / "qk.npz")
+    np.save(tmp_path / "mask.npy", np.eye(3, dtype=bool))
+    (tmp_path / "spec.json").write_text("{}")
+    assert cli.run(["render", "--image", "x.png", *arguments]) == 2
+    err = capsys.readouterr().err
+    assert words in err
+    assert err.startswith("attnviz: ")
+    assert err.count("\n") == 1
+    assert not (tmp_path / "x.png").exists()
+
+
+def test_two_files_of_queries_and_keys_are_refused(tmp_path, capsys):
+    assert cli.run(["a.npz", "--qk", "b.npz"]) == 2
+    assert "give one" in capsys.readouterr().err
 
 
 WRONG = [

@@ -1,13 +1,17 @@
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors.torch import save_file
 
-from attnviz import inputs
+from attnviz import inputs, tensor_files
+from attnviz.files import FileProblem
 from attnviz.inputs import drawn
 from attnviz.inputs.text import embed_tokens, split_tokens
 from attnviz.spec import (
     Lesson,
+    Pattern,
     RandomEmbeddings,
     RandomQK,
     SpecError,
@@ -30,6 +34,7 @@ SOURCES = [
     Text(text="the cat and the dog"),
     RandomEmbeddings(length=300),
     RandomQK(length=5),
+    Pattern(length=9),
 ]
 
 
@@ -62,6 +67,11 @@ def opened(source, **more):
             SOURCES[7],
             {"queries": (2, 5, 64), "keys": (2, 5, 64)},
             "untrained: random queries and keys, seed 123; the mechanism is real, the pattern is not",
+        ),
+        (
+            SOURCES[8],
+            {"queries": (2, 9, 64), "keys": (2, 9, 64)},
+            "made up: a pattern that looks like a trained head's (mixed), seed 123; nothing was learnt",
         ),
     ],
 )
@@ -140,6 +150,66 @@ def test_queries_and_keys_come_per_head_from_one_generator():
         for part in (found.queries, found.keys):
             assert torch.equal(part[head], torch.randn(5, 3, generator=generator) * 0.5)
     assert not torch.equal(found.queries, inputs.open_source(edited(spec, seed=10)).queries)
+
+
+# --------------------------------------------------------------------------------------------------------------- files
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+def test_queries_and_keys_of_a_file_share_its_mapping(tmp_path, dtype, monkeypatch):
+    q, k = torch.randn(4, 5, 8).to(dtype), torch.randn(2, 7, 8).to(dtype)
+    save_file({"q": q, "k": k}, tmp_path / "qk.safetensors")
+    source, read = tensor_files.describe_qk(tmp_path / "qk.safetensors"), []
+    monkeypatch.setattr(
+        tensor_files, "open_qk", lambda s, read_now=tensor_files.open_qk: read.append(read_now(s)) or read[0]
+    )
+    found = opened(source)
+    assert (found.n_queries, found.tokens) == (5, ("0", "1", "2", "3", "4", "5", "6"))
+    assert inputs.count_tokens(source) == (5, 7)
+    assert found.origin == "read from qk.safetensors"
+    for tensor, written, array in ((found.queries, q, read[0].queries), (found.keys, k, read[0].keys)):
+        assert tensor.dtype == dtype
+        assert torch.equal(tensor, written)
+        assert tensor.data_ptr() == array.ctypes.data
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_what_a_file_holds_unaligned_is_copied(tmp_path, in_memory):
+    q, k = (np.random.default_rng(1).standard_normal((2, 6, 4)).astype(np.float32) for _ in "qk")
+    np.savez(tmp_path / "qk.npz", q=q, k=k, tokens=np.array(list("abcdef")))
+    spec = make_spec(tensor_files.describe_qk(tmp_path / "qk.npz"))
+    assert not tensor_files.open_qk(spec.source).queries.flags.aligned
+    found = inputs.open_source(spec, in_memory=in_memory)
+    assert found.tokens == ("a", "b", "c", "d", "e", "f")
+    assert found.queries.data_ptr() % 4 == found.keys.data_ptr() % 4 == 0
+    assert torch.equal(found.queries, torch.tensor(q))
+    assert torch.equal(found.keys, torch.tensor(k))
+
+
+@pytest.mark.parametrize("dtype", [bool, np.uint8, np.int64])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_masks_plane_is_bool(tmp_path, dtype, order):
+    seen = np.tril(np.ones((3, 5), bool), 1)
+    np.save(tmp_path / "mask.npy", np.asarray(seen, dtype, order=order))
+    shape = tensor_files.describe_mask(tmp_path / "mask.npy")
+    plane = inputs.open_mask_plane(shape, 3, 5)
+    assert plane.dtype == torch.bool
+    assert plane.tolist() == seen.tolist()
+    with pytest.raises(FileProblem, match="its mask is 3 × 5, but there are 5 queries × 5 keys"):
+        inputs.open_mask_plane(shape, 5, 5)
+
+
+def test_a_file_that_is_gone_is_said_when_it_is_opened(tmp_path):
+    np.save(tmp_path / "qk.npy", np.ones((2, 1, 2, 2)))
+    spec = make_spec(tensor_files.describe_qk(tmp_path / "qk.npy"))
+    (tmp_path / "qk.npy").unlink()
+    with pytest.raises(FileProblem, match="there is no such file"):
+        inputs.open_source(spec)
+
+
+def test_a_million_numbered_tokens_are_made_once():
+    assert inputs._numbered(1 << 20) is inputs._numbered(1 << 20)
+    inputs._numbered.cache_clear()
 
 
 # ----------------------------------------------------------------------------------------------------------------- text

@@ -9,9 +9,19 @@ from attnviz import spec as s
 from attnviz.spec import (
     FIELDS,
     AttentionSpec,
+    Blocks,
+    Causal,
+    Full,
     Lesson,
+    MaskFile,
+    PadLeft,
+    PadRight,
+    Pattern,
+    Prefix,
+    QKFile,
     RandomEmbeddings,
     RandomQK,
+    SlidingWindow,
     SpecError,
     Text,
     TypedScores,
@@ -27,6 +37,11 @@ from attnviz.spec import (
 )
 
 CAT = Lesson(name="cat-eats-fish")
+READ = QKFile(path="/data/qk.npz", sha256="0" * 64, heads=8, kv_heads=2, queries=5, length=9, d_head=16)
+
+
+def fields_of(struct):
+    return {name: getattr(struct, name) for name in struct.__struct_fields__}
 
 
 def test_defaults_are_the_contracts():
@@ -39,6 +54,8 @@ def test_defaults_are_the_contracts():
     assert make_spec(implementation="split", d_out=2).out_proj
     text = make_spec(Text(text="a b"), num_heads=3)
     assert (text.d_model, text.d_out) == (192, 192)
+    assert (text.num_kv_heads, text.soft_cap, text.fill, text.mask_shape) == (3, None, -math.inf, Causal())
+    assert (View().rows, View().cols, View().pooling) == (None, None, "max")
 
 
 @pytest.mark.parametrize(
@@ -64,6 +81,19 @@ def test_defaults_are_the_contracts():
         ({"d_model": 4}, "d_model", "3 dimensions"),
         ({"num_heads": True}, "num_heads", "int"),
         ({"heads": 2}, "heads", "num_heads"),
+        ({"num_kv_heads": 0}, "num_kv_heads", "1 to 2"),
+        ({"num_kv_heads": 3}, "num_kv_heads", "1 to 2"),
+        ({"num_heads": 4, "num_kv_heads": 3}, "num_kv_heads", "a number that divides 4"),
+        ({"num_kv_heads": "few"}, "num_kv_heads", "few"),
+        ({"soft_cap": 0.0}, "soft_cap", "above 0"),
+        ({"soft_cap": -1.0}, "soft_cap", "-1"),
+        ({"soft_cap": math.inf}, "soft_cap", "inf"),
+        ({"soft_cap": math.nan}, "soft_cap", "nan"),
+        ({"soft_cap": 5.0, "scale_after_mask": True}, "soft_cap", "scale_after_mask"),
+        ({"fill": math.inf}, "fill", "-inf or a finite number"),
+        ({"fill": math.nan}, "fill", "nan"),
+        ({"fill": "low"}, "fill", "low"),
+        ({"mask_shape": "causal"}, "mask_shape", "causal"),
     ],
 )
 def test_invalid_fields_are_refused_in_a_sentence_that_names_field_value_and_remedy(fields, field, words):
@@ -93,6 +123,23 @@ def test_invalid_fields_are_refused_in_a_sentence_that_names_field_value_and_rem
         lambda: RandomEmbeddings(length=0),
         lambda: RandomEmbeddings(length=(1 << 20) + 1),
         lambda: RandomQK(length=3, qk_scale=math.inf),
+        lambda: Pattern(length=0),
+        lambda: Pattern(length=(1 << 20) + 1),
+        lambda: QKFile(**{**fields_of(READ), "kv_heads": 3}),
+        lambda: QKFile(**{**fields_of(READ), "kv_heads": 9}),
+        lambda: QKFile(**{**fields_of(READ), "queries": 10}),
+        lambda: QKFile(**{**fields_of(READ), "length": 0}),
+        lambda: QKFile(**{**fields_of(READ), "d_head": 0}),
+        lambda: QKFile(**{**fields_of(READ), "heads": 2000}),
+        lambda: SlidingWindow(width=0),
+        lambda: Prefix(length=-1),
+        lambda: PadLeft(count=-1),
+        lambda: PadRight(count=-1),
+        lambda: Blocks(lengths=()),
+        lambda: Blocks(lengths=(3, 0)),
+        lambda: View(rows=(-1, 4)),
+        lambda: View(cols=(4, 4)),
+        lambda: View(rows=(5, 4)),
     ],
 )
 def test_invalid_sources_are_refused(make):
@@ -116,6 +163,49 @@ def test_edits_keep_what_follows_by_default():
     assert not edited(edited(spec, implementation="split", out_proj=False), implementation="stacked").out_proj
     with pytest.raises(SpecError, match="heads cannot share"):
         edited(spec, d_out=5)
+
+
+@pytest.mark.parametrize(
+    ("heads", "kv_heads", "to", "expected"),
+    [(12, 12, 8, 8), (12, 12, 24, 24), (4, 2, 8, 2), (4, 2, 6, 2), (4, 2, 3, 3), (8, 1, 5, 1), (4, 4, 1, 1)],
+)
+def test_key_value_heads_follow_the_heads_where_each_has_its_own(heads, kv_heads, to, expected):
+    spec = edited(make_spec(num_heads=heads, num_kv_heads=kv_heads), num_heads=to)
+    assert (spec.num_heads, spec.num_kv_heads, spec.d_out) == (to, expected, 2 * to)
+    assert edited(spec, num_kv_heads=1).num_kv_heads == 1
+
+
+def test_a_file_of_queries_and_keys_fixes_its_sizes():
+    fixed = fixed_by(READ)
+    assert {name: fixed[name].value for name in ("num_heads", "num_kv_heads", "d_out", "d_model", "out_proj")} == {
+        "num_heads": 8, "num_kv_heads": 2, "d_out": 128, "d_model": None, "out_proj": False,
+    }  # fmt: skip
+    spec = make_spec(READ)
+    assert (spec.num_heads, spec.num_kv_heads, spec.d_out, spec.d_head) == (8, 2, 128, 16)
+    assert stages_of(spec) == stages_of(make_spec(RandomQK(length=4)))
+    for field, value in {"num_heads": 4, "num_kv_heads": 8, "d_out": 64, "qkv_bias": True}.items():
+        with pytest.raises(SpecError, match="queries and keys are the file's") as caught:
+            make_spec(READ, **{field: value})
+        assert caught.value.field == field
+    assert edited(make_spec(num_heads=3, dropout=0.5), source=READ).dropout == 0.5
+    assert edited(spec, source=Text(text="a b")).num_kv_heads == 2
+
+
+def test_a_pattern_fixes_what_belongs_to_projections_and_leaves_the_heads():
+    assert set(fixed_by(Pattern(length=8))) == set(fixed_by(RandomQK(length=8)))
+    spec = make_spec(Pattern(length=8, pattern="sink"), num_heads=6, num_kv_heads=2)
+    assert (spec.num_kv_heads, spec.d_head, spec.d_model) == (2, 64, None)
+    assert stages_of(spec) == stages_of(make_spec(RandomQK(length=8)))
+    with pytest.raises(SpecError, match="no projections"):
+        make_spec(Pattern(length=8), out_proj=True)
+
+
+def test_typed_matrices_have_one_head_and_no_cap_on_weights():
+    with pytest.raises(SpecError, match="num_kv_heads is 2"):
+        make_spec(CAT, num_kv_heads=2)
+    with pytest.raises(SpecError, match="dropout alone applies"):
+        make_spec(TypedWeights(weights=((1.0,),)), soft_cap=5.0)
+    assert make_spec(CAT, soft_cap=5).soft_cap == 5
 
 
 def test_another_source_takes_over_what_both_can_have():
@@ -180,6 +270,16 @@ numbers = st.floats(allow_nan=False, allow_infinity=False)
 square = st.integers(1, 4).flatmap(
     lambda n: st.lists(st.lists(numbers | st.just(-math.inf), min_size=n, max_size=n), min_size=1, max_size=n)
 )
+shapes = st.one_of(
+    st.sampled_from([Causal(), Full(), MaskFile(path="/data/猫.npy", sha256="a" * 64)]),
+    st.builds(SlidingWindow, width=st.integers(1, 1 << 40)),
+    st.builds(Prefix, length=st.integers(0, 99)),
+    st.builds(PadLeft, count=st.integers(0, 99)),
+    st.builds(PadRight, count=st.integers(0, 99)),
+    st.builds(Blocks, lengths=st.lists(st.integers(1, 99), min_size=1, max_size=4).map(tuple)),
+)
+kinds = st.sampled_from(["sink", "local", "previous", "stripes", "topics", "mixed"])
+spans = st.none() | st.tuples(st.integers(0, 1 << 20), st.integers(1, 99)).map(lambda pair: (pair[0], sum(pair)))
 names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 
 
@@ -190,6 +290,17 @@ def specs(draw):
         st.sampled_from([Lesson(), CAT, RandomEmbeddings(length=9), TypedWeights(weights=((0.5, 0.5),))])
         | st.builds(RandomQK, length=st.integers(1, 50), qk_scale=numbers)
         | st.builds(Text, text=names.filter(str.strip))
+        | st.builds(Pattern, length=st.integers(1, 1 << 20), pattern=kinds)
+        | st.builds(
+            QKFile,
+            path=names,
+            sha256=names,
+            heads=st.just(6),
+            kv_heads=st.sampled_from([1, 2, 3, 6]),
+            queries=st.integers(1, 9),
+            length=st.integers(9, 1 << 20),
+            d_head=st.integers(1, 1 << 16),
+        )
         | st.just(TypedScores(scores=scores, tokens=tuple(draw(names) for _ in scores[0])))
     )
     given = {
@@ -206,19 +317,61 @@ def specs(draw):
         "num_heads": st.integers(1, 5),
         "implementation": st.sampled_from(["stacked", "split"]),
         "qkv_bias": st.booleans(),
+        "num_kv_heads": st.integers(1, 5),
+        "soft_cap": st.none() | st.floats(0, 1e300, exclude_min=True),
+        "fill": numbers | st.just(-math.inf),
+        "mask_shape": shapes,
     }
-    return make_spec(
-        source, **{f: draw(v) for f, v in given.items() if f not in fixed_by(source) and draw(st.booleans())}
-    )
+    fields = {f: draw(v) for f, v in given.items() if f not in fixed_by(source) and draw(st.booleans())}
+    if "num_kv_heads" in fields:  # as many heads as can share them
+        fields["num_heads"] = fields["num_kv_heads"] * draw(st.integers(1, 3))
+    return make_spec(source, **fields)
 
 
-@given(specs(), st.sampled_from(["auto", "log", "unit"]))
-def test_every_spec_survives_the_round_trip(spec, norm):
-    view = View(norm=norm)
+@given(
+    specs(),
+    st.builds(
+        View, norm=st.sampled_from(["auto", "log", "unit"]), rows=spans, cols=spans,
+        pooling=st.sampled_from(["max", "mean", "share"]),
+    ),
+)  # fmt: skip
+def test_every_spec_survives_the_round_trip(spec, view):
     text = to_json(spec, view)
     assert from_json(text) == (spec, view)
     fields = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
     assert set(fields) == {"version", "view", *FIELDS}
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "written"),
+    [
+        ("fill", -math.inf, "-inf"),
+        ("fill", -1e9, -1e9),
+        ("soft_cap", 50.0, 50.0),
+        ("num_kv_heads", 1, 1),
+        ("mask_shape", Full(), {"kind": "full"}),
+        ("mask_shape", SlidingWindow(width=8), {"kind": "window", "width": 8}),
+        ("mask_shape", Prefix(length=8), {"kind": "prefix", "length": 8}),
+        ("mask_shape", PadLeft(count=8), {"kind": "pad-left", "count": 8}),
+        ("mask_shape", PadRight(count=8), {"kind": "pad-right", "count": 8}),
+        ("mask_shape", Blocks(lengths=(1, 2)), {"kind": "blocks", "lengths": [1, 2]}),
+        ("mask_shape", MaskFile(path="/m.npy", sha256="ab"), {"kind": "file", "path": "/m.npy", "sha256": "ab"}),
+        ("source", Pattern(length=9, pattern="sink"), {"kind": "pattern", "length": 9, "pattern": "sink"}),
+        ("source", READ, {"kind": "qk", **{name: getattr(READ, name) for name in READ.__struct_fields__}}),
+    ],
+)
+def test_new_fields_are_written_as_they_are_read(field, value, written):
+    spec = make_spec(value) if field == "source" else make_spec(**{field: value})
+    text = to_json(spec)
+    assert json.loads(text)[field] == written
+    assert from_json(text)[0] == spec
+
+
+def test_a_window_of_the_map_is_written_as_it_is_read():
+    view = View(rows=(3, 9), cols=(0, 1 << 20), pooling="share")
+    fields = json.loads(to_json(make_spec(), view))["view"]
+    assert (fields["rows"], fields["cols"], fields["pooling"]) == ([3, 9], [0, 1 << 20], "share")
+    assert from_json(to_json(make_spec(), view))[1] == view
 
 
 def test_minus_infinity_is_a_string_and_a_token_of_that_name_stays_a_token():
@@ -244,6 +397,18 @@ def test_minus_infinity_is_a_string_and_a_token_of_that_name_stays_a_token():
         ('{"source": {"kind": "text", "text": ""}}', "text is empty"),
         ('{"source": {"kind": "text", "text": "a", "run": 1}}', "run"),
         ('{"dropout": NaN}', "dropout"),
+        ('{"fill": "inf"}', "fill"),
+        ('{"fill": NaN}', "fill is nan"),
+        ('{"soft_cap": "-inf"}', "soft_cap"),
+        ('{"num_kv_heads": 5}', "num_kv_heads is 5"),
+        ('{"mask_shape": {"kind": "star"}}', "star"),
+        ('{"mask_shape": {"kind": "window"}}', "width"),
+        ('{"mask_shape": {"kind": "window", "width": 0}}', "mask_shape is 0"),
+        ('{"source": {"kind": "pattern", "length": 9, "pattern": "zebra"}}', "zebra"),
+        ('{"source": {"kind": "qk", "path": "a"}}', "sha256"),
+        ('{"view": {"rows": [5, 5]}}', "rows is 5:5"),
+        ('{"view": {"cols": [-1, 5]}}', "cols is -1:5"),
+        ('{"view": {"pooling": "min"}}', "max, mean, share"),
         ('{"num_heads": "two"}', "num_heads"),
         ("[" * 100_000, "no JSON"),
         (b"\xff\xfe\x00", "no JSON"),
@@ -252,6 +417,27 @@ def test_minus_infinity_is_a_string_and_a_token_of_that_name_stays_a_token():
 def test_a_bad_file_is_refused_in_words(text, words):
     with pytest.raises(SpecError, match=words):
         from_json(text)
+
+
+@given(shapes)
+def test_a_shape_is_parsed_as_it_is_said(shape):
+    said = s.shape_text(shape)
+    assert s.parse_shape(said) == (None if isinstance(shape, MaskFile) else shape)
+
+
+@pytest.mark.parametrize(
+    "text", ["window:", "window:a", "window:1,2", "prefix:1.5", "blocks", "blocks:", "blocks:1,,2"]
+)
+def test_a_shape_without_its_number_is_refused(text):
+    with pytest.raises(SpecError, match="give causal, full, window:W") as caught:
+        s.parse_shape(text)
+    assert caught.value.field == "mask_shape"
+
+
+@pytest.mark.parametrize("text", ["window:0", "prefix:-1", "blocks:1,0", f"window:{1 << 41}"])
+def test_a_shape_of_an_impossible_size_is_refused(text):
+    with pytest.raises(SpecError, match="mask_shape is"):
+        s.parse_shape(text)
 
 
 def test_every_field_and_no_other_is_read():

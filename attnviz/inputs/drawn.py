@@ -8,6 +8,8 @@ from typing import Final
 import torch
 from torch import Tensor
 
+from attnviz.inputs import storage
+
 _BLOCK: Final = 256
 
 
@@ -30,9 +32,21 @@ def embed_positions(length: int, d_model: int, seed: int) -> Tensor:
     return embeddings
 
 
-def queries_and_keys(num_heads: int, length: int, d_head: int, qk_scale: float, seed: int) -> tuple[Tensor, Tensor]:
-    """Queries and keys (H, L, d_head), float32: per head Q, then K, standard normal × ``qk_scale``."""
+def queries_and_keys(
+    num_heads: int, length: int, d_head: int, qk_scale: float, seed: int, *, num_kv_heads: int | None = None,
+    in_memory: bool = True,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Queries (H, L, d_head) and keys (KV, L, d_head), float32: standard normal × ``qk_scale``.
+
+    One generator draws per head Q, then K where the head is the first of those that share a key/value head. Memory:
+    the result alone, in a temporary file unless ``in_memory`` (see `storage.empty`).
+    """
+    kv_heads = num_heads if num_kv_heads is None else num_kv_heads
+    queries, keys = (storage.empty((heads, length, d_head), in_memory=in_memory) for heads in (num_heads, kv_heads))
     generator = torch.Generator().manual_seed(seed)
-    drawn = torch.stack([torch.randn(length, d_head, generator=generator) for _ in range(2 * num_heads)])
-    drawn = drawn.mul_(qk_scale).view(num_heads, 2, length, d_head)
-    return drawn[:, 0].contiguous(), drawn[:, 1].contiguous()
+    shared_by = num_heads // kv_heads
+    for head in range(num_heads):
+        torch.randn(length, d_head, generator=generator, out=queries[head])
+        if head % shared_by == 0:
+            torch.randn(length, d_head, generator=generator, out=keys[head // shared_by])
+    return queries.mul_(qk_scale), keys.mul_(qk_scale)
