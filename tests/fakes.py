@@ -59,7 +59,10 @@ class GatedEngine:
         yield Finished(request.generation, 0.001, 100, 1000)
 
     def probe(self, probe):
-        return ProbeAnswer(probe.generation, probe.row, probe.col, (0.5,), ())
+        yield ProbeAnswer(probe.generation, probe.row, probe.col, (0.5,), ())
+
+    def close(self):
+        self.closed = True
 
 
 class TwoCudaDevices(TorchBackend):

@@ -56,6 +56,8 @@ class TorchBackend:
         return tuple(found)
 
     def torch_device(self, name: str) -> torch.device:
+        if name == "cpu":
+            return torch.device("cpu")
         names = [device.name for device in self.devices()]
         if name not in names:
             raise DeviceError(f"Device {name} is not here.", f"Choose one of: {', '.join(names)}.")

@@ -90,9 +90,13 @@ class Mask:
             lo, hi = (min(max(edge, left), right) for edge in self.span(block))
             part[..., : lo - left].fill_(value)
             part[..., hi - left :].fill_(value)
-            for a, b in _outside((lo, hi), self.open_span(block)):
+            for a, b in self.edges(block, (lo, hi)):
                 part[..., a - left : b - left].masked_fill_(self.hidden(block, (a, b), cells.device), value)
         return cells
+
+    def edges(self, rows: range, span: tuple[int, int]) -> list[tuple[int, int]]:
+        """The columns within ``span`` in which some of ``rows`` may see something and others not."""
+        return _outside(span, self.open_span(rows))
 
     def count_hidden(self) -> int:
         """Cells of the whole map that are hidden."""

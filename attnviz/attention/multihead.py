@@ -44,9 +44,14 @@ class MultiHead(nn.Module, ABC):
         short = context_length <= MAX_MASK_LENGTH
         self.register_buffer("mask", masks.hidden(context_length, context_length) if short else None)
 
-    @abstractmethod
     def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries (B, H, L, d_head), keys and values (B, num_kv_heads, L, d_head) of ``x`` (B, L, d_in)."""
+        q, k, v = (self.project_with(layers, x) for layers in self.projections())
+        return q, k, v
+
+    @abstractmethod
+    def project_with(self, layers: list[nn.Linear], x: Tensor) -> Tensor:
+        """``x`` (B, L, d_in) through one of the three lists of `projections`: (B, heads of its own, L, d_head)."""
 
     @abstractmethod
     def projections(self) -> tuple[list[nn.Linear], list[nn.Linear], list[nn.Linear]]:
@@ -124,9 +129,8 @@ class StackedHeads(MultiHead):
         for head in self.heads:
             yield from (layer for layer in head.children() if isinstance(layer, nn.Linear))
 
-    def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        q, k, v = (torch.stack([layer(x) for layer in layers], 1) for layers in self.projections())
-        return q, k, v  # (B, H, L, D)
+    def project_with(self, layers: list[nn.Linear], x: Tensor) -> Tensor:
+        return torch.stack([layer(x) for layer in layers], 1)  # (B, heads of its own, L, D)
 
 
 class SplitHeads(MultiHead):
@@ -150,13 +154,11 @@ class SplitHeads(MultiHead):
     def drawing_order(self) -> Iterable[nn.Linear]:
         return self.query, self.key, self.value
 
-    def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def project_with(self, layers: list[nn.Linear], x: Tensor) -> Tensor:
+        (layer,) = layers
         batch, length, _ = x.shape
-        q, k, v = (
-            layer(x).view(batch, length, -1, self.d_head).transpose(1, 2)  # (B, heads of its own, L, D)
-            for layer in (self.query, self.key, self.value)
-        )
-        return q, k, v
+        one: Tensor = layer(x)
+        return one.view(batch, length, -1, self.d_head).transpose(1, 2)  # (B, heads of its own, L, D)
 
 
 def copy_weights(source: MultiHead, target: MultiHead) -> None:

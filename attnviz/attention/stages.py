@@ -28,13 +28,14 @@ class HeadStages:
     ``stages`` name → tensor: queries, keys, values (B, L, D), query × key stages (B, Q, K), ``row_sums`` (B, Q, 1),
     ``context`` and ``dropped_context`` (B, Q, D). ``kept`` is bool, the cells that dropout keeps at the spec's site:
     (B, Q, K) at the weights, (B, Q, D) at the context; None where no dropout was reached. ``masked`` is bool (Q, K),
-    the cells that the mask hides, the same tensor for every head of a shape; None without a mask. Where only some
-    rows were asked for, Q is their number.
+    the cells that the mask hides, the same tensor for every head of a shape; None without a mask. ``visible`` int64
+    (Q,) is the number of keys that each row sees. Where only some rows were asked for, Q is their number.
     """
 
     stages: dict[str, Tensor]
     kept: Tensor | None = None
     masked: Tensor | None = None
+    visible: Tensor | None = None
 
 
 def head_stages(
@@ -85,7 +86,8 @@ def head_stages(
     run = _Pass(setting, keep, given=_Given(q, k, v, given), out=out, torch_keep=torch_keep)
     for name in names[: names.index(wanted[-1]) + 1] if wanted else ():
         run.step(name)
-    return HeadStages({name: run.stages[name] for name in wanted}, run.kept, masked)
+    visible = None if mask is None else mask.n_visible(some)
+    return HeadStages({name: run.stages[name] for name in wanted}, run.kept, masked, visible)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,6 +137,8 @@ class _Pass:
         """Compute stage ``name``, the one after the last step's."""
         if self._in_blocks and name in ("scores", "scaled_scores", "masked_scores"):
             return  # the weights' own blocks do it
+        if name in ("queries", "keys", "values") and name not in self.keep:
+            return  # they are given, if they are needed at all
         if name in QUERY_KEY_STAGES:
             self._cells = self._map_stage(name, self._writable())
             if name in self.keep:
@@ -216,22 +220,19 @@ class _Pass:
         """Weights over the visible keys alone, by blocks of rows; the same numbers with about half the work."""
         q, k, mask = self.given.q, self.given.k, self.setting.mask
         assert q is not None and k is not None and mask is not None  # noqa: S101, PT018
-        rows, n_keys = self.setting.rows, cells.shape[-1]
         keys = k.transpose(1, 2)
         fused = self._fused_scale()
-        for top in range(0, len(rows), _BLOCK):
-            block = rows[top : top + _BLOCK]
-            lo, hi = mask.span(block)
-            if int(mask.n_visible(block).min()) == 0:
-                lo, hi = 0, n_keys  # a row that sees nothing is NaN throughout
-            part = cells[:, top : top + len(block)]
+        for top, end, lo, hi, edges in _visible_blocks(mask, self.setting.rows, q.device):
+            part = cells[:, top:end]
             seen = part[..., lo:hi]
-            torch.baddbmm(seen, q[:, top : top + len(block)], keys[..., lo:hi], beta=0, alpha=fused or 1, out=seen)
+            torch.baddbmm(seen, q[:, top:end], keys[..., lo:hi], beta=0, alpha=fused or 1, out=seen)
             if not fused:
                 self._scaled(seen)
-            mask.fill(seen, -math.inf, block, left=lo)
+            for left, right, hidden in edges:
+                part[..., left:right].masked_fill_(hidden, -math.inf)
             _softmax(seen)
-            part[..., :lo].zero_()
+            if lo:
+                part[..., :lo].zero_()
             part[..., hi:].zero_()
         return cells
 
@@ -327,6 +328,26 @@ def _device(q: Tensor | None, typed: Tensor | None) -> torch.device:
     given = q if q is not None else typed
     assert given is not None  # noqa: S101
     return given.device
+
+
+@lru_cache(maxsize=2)
+def _visible_blocks(
+    mask: Mask, rows: range, device: torch.device
+) -> list[tuple[int, int, int, int, list[tuple[int, int, Tensor]]]]:
+    """Blocks of ``rows``: first and end, the columns they see at all, and the cells within that are hidden.
+
+    The planes around the diagonal take L × `_BLOCK` bytes; asked for head by head, they are made once.
+    """
+    blocks = []
+    with torch.inference_mode(mode=False):
+        for top in range(0, len(rows), _BLOCK):
+            block = rows[top : top + _BLOCK]
+            lo, hi = mask.span(block)
+            if int(mask.n_visible(block).min()) == 0:
+                lo, hi = 0, mask.n_keys  # a row that sees nothing is NaN throughout
+            edges = [(a, b, mask.hidden(block, (a, b), device)) for a, b in mask.edges(block, (lo, hi))]
+            blocks.append((top, top + len(block), lo, hi, edges))
+    return blocks
 
 
 def fill_value(spec: AttentionSpec) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import time
+import weakref
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -32,6 +33,7 @@ from attnviz.engine.long import WHOLE_MAP_PIXELS, LongMaps
 from attnviz.engine.opened import Opened, Opener
 from attnviz.engine.outlining import outline_of
 from attnviz.engine.tiling import Tiling
+from attnviz.files import FileProblem
 from attnviz.frames import (
     Arrays,
     CellClass,
@@ -113,6 +115,7 @@ class Engine:
         self._dense = Dense(self._backend, self._opener)
         self._crew = Crew(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
                           spare_cores)  # fmt: skip
+        weakref.finalize(self, self._crew.close)  # for those who just let go of an engine
         self._long = LongMaps(self._backend, self._opener, self._crew)
         self._shown: _Shown | None = None
 
@@ -146,6 +149,8 @@ class Engine:
                     except (torch.OutOfMemoryError, MemoryError) as error:
                         self.forget()
                         raise _out_of_memory(request.spec, error) from error
+                    except FileProblem:
+                        raise
                     except RuntimeError as error:
                         raise _explained(request.spec, error) from error
                 yield message
@@ -389,6 +394,8 @@ class Engine:
             except (torch.OutOfMemoryError, MemoryError) as error:
                 self.forget()
                 raise _out_of_memory(spec, error) from error
+            except FileProblem:
+                raise
             except RuntimeError as error:
                 raise _explained(spec, error) from error
 

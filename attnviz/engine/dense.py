@@ -40,7 +40,7 @@ class Dense:
         rows: range | None = None,
     ) -> HeadStages:  # fmt: skip
         """The stages ``keep`` of one head, (B, Q, K) and so on; ``out`` takes the last query × key stage of them."""
-        given = self._opener.head_inputs(spec, head, opened)
+        given = self._opener.head_inputs(spec, head, opened, values=not keep <= QUERY_KEY_STAGES)
         mask = self._opener.mask(spec, opened)
         return self._backend.run(
             spec.device, lambda: head_stages(spec, head=head, keep=keep, out=out, mask=mask, rows=rows, **given)
@@ -91,9 +91,7 @@ class Dense:
         if stage in ("dropped_weights", "dropped_context") and result.kept is not None:
             dropped = ~result.kept[0]
         padded = (0, 0) if masked is None else padded_keys(spec.mask_shape, cells.shape[-1])
-        visible = None
-        if masked_at(spec, stage) and result.masked is not None:
-            visible = result.masked.shape[1] - result.masked.sum(1)
+        visible = result.visible if masked_at(spec, stage) else None
         return Panel(f"head:{head}", head, cells, masked, dropped, result.stages.get("row_sums"), padded, visible)
 
     def _out(self, spec: AttentionSpec, opened: Opened, head: int) -> Tensor:

@@ -66,7 +66,7 @@ class LongMaps:
         ]
 
     def _queries_keys(self, spec: AttentionSpec, head: int, opened: Opened) -> tuple[torch.Tensor, torch.Tensor]:
-        given = self._opener.head_inputs(spec, head, opened)
+        given = self._opener.head_inputs(spec, head, opened, values=False)
         q, k = given["q"], given["k"]
         assert q is not None and k is not None  # noqa: S101, PT018 (typed maps are never long)
         return q[0].contiguous(), k[0].contiguous()

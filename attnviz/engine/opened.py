@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import torch
@@ -23,12 +23,12 @@ _KEPT: Final = 2  # the present computation and the one before it
 
 @dataclass(slots=True, eq=False)
 class Opened:
-    """Inputs (B, L, d_model), the module, and q, k, v once projected: (B, H, L, d_head), keys and values by group."""
+    """Inputs (B, L, d_model), the module, and what of q, k, v has been projected: (B, heads of its own, L, d_head)."""
 
     inputs: inputs.Inputs
     module: multihead.StackedHeads | multihead.SplitHeads | None = None
     embedded: Tensor | None = None
-    projected: tuple[Tensor, Tensor, Tensor] | None = None
+    projected: dict[str, Tensor] = field(default_factory=dict)
     mask: tuple[MaskFile, masks.Mask] | None = None
 
 
@@ -44,7 +44,7 @@ class Opener:
         key = tuple(getattr(spec, name) for name in _BEFORE_SCORES)
         for other, opened in self._kept.items():
             if other != key:
-                opened.projected = None
+                opened.projected.clear()
         if key not in self._kept:
             while len(self._kept) >= _KEPT:
                 self._kept.popitem(last=False)
@@ -84,23 +84,30 @@ class Opener:
             opened.mask = shape, masks.from_plane(torch.from_numpy(cells if cells.dtype == bool else cells != 0))
         return opened.mask[1]
 
-    def head_inputs(self, spec: AttentionSpec, head: int, opened: Opened) -> dict[str, Tensor | None]:
-        """What a head's pass starts from: q, k, v (B, L, d_head), or typed scores or weights (1, Q, K)."""
-        like = {"device": self._backend.torch_device(spec.device), "dtype": getattr(torch, spec.dtype)}
+    def head_inputs(
+        self, spec: AttentionSpec, head: int, opened: Opened, *, values: bool = True
+    ) -> dict[str, Tensor | None]:
+        """What a head's pass starts from: q, k, v (B, L, d_head), or typed scores or weights (1, Q, K).
+
+        Without ``values`` a module's values are not projected for it.
+        """
         given, shared = opened.inputs, head * spec.num_kv_heads // spec.num_heads
         if opened.module is not None:
-            q, k, v = self.projected(spec, opened)
-            return {"q": q[:, head], "k": k[:, shared], "v": v[:, shared]}
+            names = ("q", "k", "v") if values else ("q", "k")
+            parts = {name: self._projected(spec, opened, name) for name in names}
+            return {name: part[:, head if name == "q" else shared] for name, part in parts.items()}
+        like = {"device": self._backend.torch_device(spec.device), "dtype": getattr(torch, spec.dtype)}
         if given.queries is not None and given.keys is not None:
             q, k = given.queries[head].to(**like), given.keys[shared].to(**like)
             return {"q": q.expand(spec.batch, -1, -1), "k": k.expand(spec.batch, -1, -1)}
         typed = {"scaled_scores": given.scaled_scores, "weights": given.weights, "v": given.values}
         return {name: t.to(**like)[None] for name, t in typed.items() if t is not None}
 
-    def projected(self, spec: AttentionSpec, opened: Opened) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries (B, H, L, d_head), keys and values (B, num_kv_heads, L, d_head), kept while the spec is open."""
-        if opened.projected is None:
+    def _projected(self, spec: AttentionSpec, opened: Opened, name: str) -> Tensor:
+        """Queries (B, H, L, d_head), or keys or values (B, num_kv_heads, L, d_head), kept while the spec is open."""
+        if name not in opened.projected:
             module, embedded = opened.module, opened.embedded
             assert module is not None and embedded is not None  # noqa: S101, PT018 (has_module said so)
-            opened.projected = self._backend.run(spec.device, lambda: module.project(embedded))
-        return opened.projected
+            layers = module.projections()["qkv".index(name)]
+            opened.projected[name] = self._backend.run(spec.device, lambda: module.project_with(layers, embedded))
+        return opened.projected[name]

@@ -195,7 +195,12 @@ def edited(spec: AttentionSpec, **changes: Any) -> AttentionSpec:
     fields = {field: getattr(spec, field) for field in FIELDS} | changes
     if "source" in changes:
         fixed, was_fixed = fixed_by(changes["source"]), fixed_by(spec.source)
-        kept = {f: v for f, v in fields.items() if f not in fixed and (f in changes or f not in was_fixed)}
+        follow = {"num_kv_heads", "d_out"} if "num_heads" in changes else set()  # what follows the number of heads
+        kept = {
+            f: v
+            for f, v in fields.items()
+            if f not in fixed and (f in changes or (f not in was_fixed and f not in follow))
+        }
         kept.pop("source")
         return make_spec(changes["source"], **kept)
     if "num_heads" in changes and "d_out" not in changes and spec.d_head is not None:
