@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 
 import click
+import msgspec
 from PySide6.QtCore import (
     QMessageLogContext,
     QObject,
@@ -33,7 +34,7 @@ from attnviz.figure.fonts import load_fonts
 from attnviz.frames import Failure
 from attnviz.gestures import Gestures
 from attnviz.session import Session, Snapshot
-from attnviz.spec import AttentionSpec, Lesson, SpecError, View, from_json, make_spec, to_json
+from attnviz.spec import AttentionSpec, Lesson, QKFile, SpecError, View, edited, from_json, make_spec, to_json
 from attnviz.views.export_dialog import ExportDialog
 from attnviz.views.main_window import MainWindow
 from attnviz.views.theme import apply_theme
@@ -41,6 +42,7 @@ from attnviz.worker import EngineLike, Worker
 
 log = logging.getLogger(__name__)
 
+_QK_SUFFIXES = frozenset({".npz", ".npy", ".safetensors"})
 FIRST_SPEC = make_spec(Lesson(name="cat-eats-fish"), mask="none")
 
 
@@ -55,6 +57,8 @@ class Program(QObject):
     """One window with what drives it: connects views and actions to the controller, and saves state on closing."""
 
     job_ended = Signal(object, object)  # what was written: a path; a sentence if it failed, else None
+    job_progressed = Signal(object, float)  # what is being written: a path; the share that is done
+    qk_described = Signal(object, object)  # a `QKFile`, or None and a sentence
 
     def __init__(
         self, spec: AttentionSpec, view: View, settings: QSettings, engine_factory: Callable[[], EngineLike]
@@ -64,6 +68,7 @@ class Program(QObject):
         self.worker = Worker(engine_factory, self)
         self.session = Session(spec, view)
         self.controller = Controller(self.session, self.worker, self)
+        self._closing = False
         self._dark = bool(settings.value("dark", False, type=bool))
         apply_theme(_application(), self._dark)  # before there is a widget: style sheets resolve fonts when they polish
         self.window = MainWindow(settings)
@@ -90,10 +95,15 @@ class Program(QObject):
         heads = window.heatmaps
         heads.viewport_changed.connect(controller.set_viewport)
         heads.window_moved.connect(controller.set_window)
-        heads.cell_hovered.connect(controller.hover)
-        heads.cell_selected.connect(controller.select)
+        for cells in (heads, window.row_strip):
+            cells.cell_hovered.connect(controller.hover)
+            cells.cell_selected.connect(controller.select)
+        window.go_to_popup.asked.connect(controller.select)
+        window.go_to_popup.asked.connect(heads.go_to)
         window.closing.connect(self.close)
         self.job_ended.connect(self._on_job_ended)
+        self.job_progressed.connect(self._on_job_progressed)
+        self.qk_described.connect(self._on_qk_described)
 
     def _connect_actions(self) -> None:
         act, heads = self.window.actions_by_name, self.window.heatmaps
@@ -142,9 +152,44 @@ class Program(QObject):
 
     @Slot()
     def _on_open(self) -> None:
-        path, _ = QFileDialog.getOpenFileName(self.window, self.tr("Open spec"), "", self.tr("Spec files (*.json)"))
+        filters = self.tr("Specs, or queries and keys (*.json *.npz *.npy *.safetensors)")
+        path, _ = QFileDialog.getOpenFileName(self.window, self.tr("Open"), "", filters)
         if path:
-            self.open_spec(Path(path))
+            self.open_file(Path(path))
+
+    def open_file(self, path: Path) -> None:
+        """Show what a file holds: a spec, or queries and keys, told by its name's end."""
+        if path.suffix.lower() in _QK_SUFFIXES:
+            self.open_qk(path)
+        else:
+            self.open_spec(path)
+
+    def open_qk(self, path: Path) -> None:
+        """Show the queries and keys of a file, once the worker's thread has looked at it and summed it up."""
+
+        def job() -> None:
+            from attnviz.tensor_files import describe_qk  # noqa: PLC0415 (not before it is needed)
+
+            try:
+                self.qk_described.emit(describe_qk(path), None)
+            except SpecError as error:
+                self.qk_described.emit(None, str(error))
+
+        self.window.status_line.say(self.tr("reading {name} …").format(name=path.name))
+        self.controller.run_job(job)
+
+    @Slot(object, object)
+    def _on_qk_described(self, source: QKFile | None, failed: str | None) -> None:
+        self.window.status_line.say("")
+        spec, view = self.controller.wanted()
+        try:
+            if source is not None:
+                view = msgspec.structs.replace(view, stage="weights", head=None)
+                self.controller.open(edited(spec, source=source), view)
+        except SpecError as error:
+            failed = str(error)
+        if failed is not None:
+            self._say(failed)
 
     def open_spec(self, path: Path) -> None:
         """Show the spec of a file, or say in the banner why it cannot be read."""
@@ -164,21 +209,30 @@ class Program(QObject):
         )
         if path:
             snapshot = self.session.snapshot()
-            self._run("write_spec", Path(path), snapshot.spec, snapshot.view)
+            self._run("write_spec", Path(path), snapshot.spec, snapshot.looked_at)
 
     @Slot()
     def _on_export(self) -> None:
-        dialog = ExportDialog(self.settings, self.window)
-        dialog.export_asked.connect(self.export)
+        part = self.session.snapshot().window is not None
+        dialog = ExportDialog(self.settings, self.window, part=part)
+        dialog.export_asked.connect(
+            lambda path, size: self.export(path, size, whole_map=dialog.whole_map)  # the GUI's thread emits it
+        )
         dialog.open()
 
-    @Slot(object, object)
-    def export(self, path: Path, size: tuple[int, int]) -> None:
-        """Write the current picture as a PNG of ``size`` (width, height) pixels, on the worker's thread."""
+    def export(self, path: Path, size: tuple[int, int], *, whole_map: bool = False) -> None:
+        """Write the picture as a PNG of ``size`` (width, height) pixels, on the worker's thread.
+
+        The cells that are on the screen, or the ``whole_map``.
+        """
         now = self.session.snapshot()
+        view = now.looked_at
+        if whole_map:
+            view = msgspec.structs.replace(view, rows=None, cols=None)
         self._run(
-            "write_image", path, now.spec, now.view, size, dark=self._dark, show_numbers=now.show_numbers,
-            decimals=now.decimals,
+            "write_image", path, now.spec, view, size, dark=self._dark, show_numbers=now.show_numbers,
+            decimals=now.decimals, cancelled=lambda: self._closing,
+            progress=lambda share: self.job_progressed.emit(path, share),
         )  # fmt: skip
 
     def _run(self, function: str, path: Path, *arguments: object, **settings: object) -> None:
@@ -190,12 +244,17 @@ class Program(QObject):
             sentence = None
             try:
                 getattr(rendering, function)(path, *arguments, **settings)
-            except (RuntimeError, OSError) as error:
+            except (RuntimeError, OSError, SpecError) as error:
                 sentence = str(error)
             self.job_ended.emit(path, sentence)
 
         self.window.status_line.say(self.tr("writing {name} …").format(name=path.name))
         self.controller.run_job(job)
+
+    @Slot(object, float)
+    def _on_job_progressed(self, path: Path, share: float) -> None:
+        words = self.tr("writing {name} … {percent} %").format(name=path.name, percent=int(100 * share))
+        self.window.status_line.say(words)
 
     @Slot(object, object)
     def _on_job_ended(self, path: Path, failed: str | None) -> None:
@@ -230,8 +289,9 @@ class Program(QObject):
     @Slot()
     def close(self) -> None:
         """Save the spec and join the worker. Called once, when the window closes."""
+        self._closing = True  # an export that is under way is called off
         snapshot = self.session.snapshot()
-        self.settings.setValue("scene", to_json(snapshot.spec, snapshot.view))
+        self.settings.setValue("scene", to_json(snapshot.spec, snapshot.looked_at))
         self.settings.sync()
         QGuiApplication.clipboard().clear()  # a picture left there crashes Qt's offscreen platform at exit
         if not self.worker.close():

@@ -10,13 +10,14 @@ import time
 import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from attnviz.frames import Failure, Finished, Outline, Probe
-from attnviz.session import Cell, Problem, Session, Window
+from attnviz.frames import Failure, Finished, Frame, Message, Outline, Probe, ProbeAnswer, Progress, RowAnswer
+from attnviz.session import Cell, Problem, Session, Window, window_of
 from attnviz.spec import QUERY_KEY_STAGES, AttentionSpec, Request, SpecError, View, Viewport, edited
 from attnviz.worker import Job, Worker
 
 FRAME_MS = 16
 _DRAIN_MS = 33  # painting twelve maps takes a third of this, and computing waits for part of it
+_ROW_MS = 300  # so long a question about the pointer's cell waits behind one for the selected row
 
 
 class Controller(QObject):
@@ -32,8 +33,11 @@ class Controller(QObject):
         super().__init__(parent)
         self._session = session
         self._worker = worker
-        self._viewport = Viewport()
+        view = session.snapshot().looked_at
+        self._viewport = Viewport(rows=view.rows, cols=view.cols)
         self._waiting: tuple[AttentionSpec, View] | None = None
+        self._opened: View | None = None
+        self._showing = self._show_again = False
         self._retry_device: str | None = None
         self._last_begun = 0.0
         self._last_drained = 0.0
@@ -41,6 +45,10 @@ class Controller(QObject):
         self._throttle.timeout.connect(self._begin_waiting)
         self._paint = QTimer(self, singleShot=True)
         self._paint.timeout.connect(self._drain)
+        self._row_asked: tuple[int, int, int] | None = None
+        self._row_again = False
+        self._behind_row = QTimer(self, singleShot=True, interval=_ROW_MS)
+        self._behind_row.timeout.connect(self._on_row_late)
         worker.messages_pending.connect(self._on_messages_pending)
         worker.devices_known.connect(self._on_devices_known)
 
@@ -92,8 +100,13 @@ class Controller(QObject):
         self._update(running=False, progress=None)
 
     def open(self, spec: AttentionSpec, view: View) -> None:
-        """Show a spec and view that belong together, as from a file."""
-        self._ask(spec, view)
+        """Show a spec and view that belong together, as from a file: the view's ranges become the window."""
+        plain = msgspec.structs.replace(view, rows=None, cols=None)
+        if (spec, plain) == self.wanted():
+            self._update(window=window_of(view))
+            return
+        self._opened = view
+        self._ask(spec, plain)
 
     def outline(self) -> Outline | None:
         """What the picture in sight is about."""
@@ -143,10 +156,14 @@ class Controller(QObject):
 
     def _begin(self, spec: AttentionSpec, view: View, failure: Failure | None = None) -> None:
         self._last_begun = time.monotonic()
-        if not self._same_map(spec, view):  # a window of cells means nothing on a map of another shape
-            self._viewport = msgspec.structs.replace(self._viewport, rows=None, cols=None)
-            self._session.update(window=None)
-        generation = self._session.begin(spec, view)
+        opened, self._opened = self._opened, None
+        if opened is not None or not self._same_map(spec, view):  # cells of another map are other cells
+            opened = opened or View()
+            self._viewport = msgspec.structs.replace(self._viewport, rows=opened.rows, cols=opened.cols)
+            self._session.update(window=window_of(opened))
+        windowed = self._viewport.rows is not None or self._viewport.cols is not None
+        generation = self._session.begin(spec, view, windowed=windowed)
+        self._row_asked = None
         if failure is not None:
             self._session.update(failure=failure)
         request = Request(spec=spec, view=view, viewport=self._viewport, generation=generation)
@@ -156,9 +173,12 @@ class Controller(QObject):
     def _same_map(self, spec: AttentionSpec, view: View) -> bool:
         """Whether rows and columns mean what they meant in the picture asked for before."""
         before = self._session.snapshot()
+        if spec.source != before.spec.source:
+            return False
         if {view.stage, before.view.stage} <= QUERY_KEY_STAGES:
-            return spec.source == before.spec.source
-        return (spec, view.stage) == (before.spec, before.view.stage)
+            return True
+        sizes = [(s.num_heads, s.d_model, s.d_out) for s in (spec, before.spec)]
+        return view.stage == before.view.stage and sizes[0] == sizes[1]
 
     # ---------------------------------------------------------------------------------------------------- messages
 
@@ -179,10 +199,26 @@ class Controller(QObject):
             if isinstance(message, Outline):
                 self._keep_selection_inside(message)
             elif isinstance(message, Finished):
+                self._row_asked = None
                 self._ask_probe()
-                self.settled.emit()
+                if not self._session.snapshot().running:  # the views may have asked for other pixels of it
+                    self.settled.emit()
             elif isinstance(message, Failure):
                 self._fall_back(message)
+        self._ask_what_was_open(accepted)
+
+    def _ask_what_was_open(self, accepted: list[Message]) -> None:
+        """Ask again for numbers that were not there yet, and for the pointer's cell once the row has come."""
+        probe = self._session.snapshot().probe
+        came = any(isinstance(message, Frame | Progress) for message in accepted)
+        if self._behind_row.isActive() and any(isinstance(message, RowAnswer) for message in accepted):
+            self._behind_row.stop()
+            self._ask_probe()
+        elif self._row_again and any(isinstance(message, ProbeAnswer) for message in accepted):
+            self._row_again, self._row_asked = False, None
+            self._ask_probe()
+        elif came and probe is not None and None in probe.values:
+            self._ask_probe()
 
     def _fall_back(self, failure: Failure) -> None:
         """After a device failed, go on with the last one that worked; the banner stays."""
@@ -243,23 +279,50 @@ class Controller(QObject):
         self._update(failure=None)
 
     def _ask_probe(self) -> None:
+        """Ask for the selected row, then for the cell under the cross-hair: the worker keeps the newest question."""
         snapshot = self._session.snapshot()
-        cell, picture = snapshot.cell, snapshot.picture
-        if cell is None or picture is None or picture.outline is None:
+        selected, picture, row = snapshot.selected, snapshot.picture, snapshot.row
+        if picture is None or picture.outline is None:
             return
-        head = snapshot.view.head or 0
-        row = snapshot.row
-        whole_row = snapshot.selected is not None and (
-            row is None or (row.generation, row.row, row.head) != (picture.generation, cell.row, head)
-        )
-        known = snapshot.probe is not None and (snapshot.probe.row, snapshot.probe.col) == (cell.row, cell.col)
-        if known and not whole_row:
-            return
-        self._worker.probe(Probe(picture.generation, cell.row, cell.col, head, whole_row))
+        if selected is not None and picture.view.stage in QUERY_KEY_STAGES:
+            wanted = picture.generation, selected.row, snapshot.view.head or 0
+            missing = row is None or (row.generation, row.row, row.head) != wanted
+            if missing and wanted != self._row_asked:
+                self._row_asked = wanted
+                self._worker.probe(Probe(wanted[0], selected.row, selected.col, wanted[2], whole_row=True))
+                self._behind_row.start()
+                return
+        if not self._behind_row.isActive():
+            self._ask_cell()
+
+    @Slot()
+    def _on_row_late(self) -> None:
+        """Let the pointer's cell go first; the row is asked for again behind it."""
+        self._row_again = self._ask_cell()
+
+    def _ask_cell(self) -> bool:
+        """Ask for the numbers under the cross-hair, if they are not known. Returns whether they had to be asked for."""
+        snapshot = self._session.snapshot()
+        cell, picture, probe = snapshot.cell, snapshot.picture, snapshot.probe
+        known = probe is not None and Cell(probe.row, probe.col) == cell and None not in probe.values
+        if cell is None or picture is None or known:
+            return False
+        self._worker.probe(Probe(picture.generation, cell.row, cell.col, snapshot.view.head or 0))
+        return True
 
     def _update(self, **changes: object) -> None:
         if self._session.update(**changes):
             self._show()
 
     def _show(self) -> None:
-        self.snapshot_changed.emit(self._session.snapshot())
+        """Hand the snapshot to the views; what they ask for meanwhile is shown when all of them have seen this one."""
+        if self._showing:
+            self._show_again = True
+            return
+        self._showing = self._show_again = True
+        try:
+            while self._show_again:
+                self._show_again = False
+                self.snapshot_changed.emit(self._session.snapshot())
+        finally:
+            self._showing = False

@@ -14,7 +14,7 @@ from types import MappingProxyType
 import msgspec
 
 from attnviz.frames import DeviceInfo, Failure, Finished, Frame, Message, Outline, ProbeAnswer, Progress, RowAnswer
-from attnviz.spec import AttentionSpec, View
+from attnviz.spec import MAX_TOKENS, AttentionSpec, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +105,11 @@ class Snapshot:
         """The view with the window of whole cells in sight, for a file or an export."""
         if self.window is None:
             return msgspec.structs.replace(self.view, rows=None, cols=None)
-        rows = math.floor(self.window.top + 0.5), math.floor(self.window.bottom + 0.5)
-        cols = math.floor(self.window.left + 0.5), math.floor(self.window.right + 0.5)
-        return msgspec.structs.replace(
-            self.view, rows=(rows[0], max(rows[1], rows[0] + 1)), cols=(cols[0], max(cols[1], cols[0] + 1))
+        rows, cols = (
+            _whole_cells(self.window.top, self.window.bottom),
+            _whole_cells(self.window.left, self.window.right),
         )
+        return msgspec.structs.replace(self.view, rows=rows, cols=cols)
 
     @property
     def cell(self) -> Cell | None:
@@ -117,12 +117,42 @@ class Snapshot:
         return self.hovered or self.selected
 
 
+def _whole_cells(first: float, last: float) -> tuple[int, int] | None:
+    """The nearest half-open range of at least one whole cell; None for an axis that is whole without a known end."""
+    if math.isinf(last):
+        return None if first == 0 else (math.floor(first + 0.5), MAX_TOKENS)
+    start = math.floor(first + 0.5)
+    return start, max(math.floor(last + 0.5), start + 1)
+
+
+def window_of(view: View) -> Window | None:
+    """The window that a view's ranges ask for, None for the whole map; an axis without a range has no end yet."""
+    if view.rows is None and view.cols is None:
+        return None
+    (top, bottom), (left, right) = view.rows or (0, math.inf), view.cols or (0, math.inf)
+    return Window(float(top), float(bottom), float(left), float(right))
+
+
+def _inside(window: Window | None, shape: tuple[int, ...]) -> Window | None:
+    """What of a window lies in a map of ``shape`` (…, rows, columns); None where it is the whole map or nothing."""
+    if window is None or len(shape) < 2:
+        return window
+    rows, cols = float(shape[-2]), float(shape[-1])
+    part = Window(window.top, min(window.bottom, rows), window.left, min(window.right, cols))
+    if part == Window(0.0, rows, 0.0, cols) or part.top >= part.bottom or part.left >= part.right:
+        return None
+    return part
+
+
 class Session:
     """The state behind one window. Thread: the GUI's."""
 
     def __init__(self, spec: AttentionSpec, view: View) -> None:
-        self._snapshot = Snapshot(spec=spec, view=view)
+        window = window_of(view)
+        view = msgspec.structs.replace(view, rows=None, cols=None)  # the window alone says what is in sight
+        self._snapshot = Snapshot(spec=spec, view=view, window=window)
         self._generation = 0
+        self._windowed = False
         self._incoming = Picture(spec=spec, view=view, generation=0)
         self.last_good_device = "cpu"
 
@@ -133,19 +163,25 @@ class Session:
     def snapshot(self) -> Snapshot:
         return self._snapshot
 
-    def begin(self, spec: AttentionSpec, view: View) -> int:
-        """Start a generation; what stands on the screen stays and is marked old. Returns its number."""
+    def begin(self, spec: AttentionSpec, view: View, *, windowed: bool = False) -> int:
+        """Start a generation; what stands on the screen stays and is marked old. Returns its number.
+
+        ``windowed`` says that a part of the map is asked for, so that frames of the whole map only stand behind it.
+        """
         shown = self._snapshot.picture
         before = self._snapshot.before
         if shown is not None and shown.complete and shown.spec != spec:
             before = shown
         same = (spec, view) == (self._snapshot.spec, self._snapshot.view)  # only the screen changed
         failure = self._snapshot.failure if same else None
+        kept = same and shown is not None and (shown.spec, shown.view) == (spec, view)
+        probe, row = (self._snapshot.probe, self._snapshot.row) if kept else (None, None)
         self._generation += 1
+        self._windowed = windowed
         self._incoming = Picture(spec=spec, view=view, generation=self._generation)
         self._snapshot = replace(
             self._snapshot, spec=spec, view=view, before=before, stale=shown is not None, running=True, progress=None,
-            failure=failure, problem=None, probe=None, row=None,
+            failure=failure, problem=None, probe=probe, row=row,
         )  # fmt: skip
         return self._generation
 
@@ -157,12 +193,14 @@ class Session:
             case Outline():
                 frames, backdrops = self._kept_frames(message)
                 self._incoming = replace(self._incoming, outline=message, frames=frames, backdrops=backdrops)
+                window = _inside(self._snapshot.window, _map_shape(message))
+                self._snapshot = replace(self._snapshot, window=window)
             case Frame():
-                frames = MappingProxyType({**self._incoming.frames, message.panel: message})
-                self._incoming = replace(self._incoming, frames=frames, backdrops=self._with_backdrop(message))
+                self._take_frame(message)
                 self._put_up()
             case Progress():
-                self._snapshot = replace(self._snapshot, progress=message)
+                over = message.done >= message.total if message.background else not self._snapshot.running
+                self._snapshot = replace(self._snapshot, progress=None if over else message)
             case Finished():
                 self._incoming = replace(self._incoming, finished=message)
                 self.last_good_device = self._incoming.spec.device
@@ -198,18 +236,35 @@ class Session:
         }
         return MappingProxyType(frames), shown.backdrops
 
-    def _with_backdrop(self, frame: Frame) -> Mapping[str, Frame]:
-        """Backdrops with ``frame`` among them, if it is of the whole map."""
+    def _take_frame(self, frame: Frame) -> None:
+        """Put ``frame`` in its place: of the whole map where a part is asked for, behind the part that stands there."""
+        frames, backdrops = self._incoming.frames, self._incoming.backdrops
         outline = self._incoming.outline
-        if outline is None or frame.panel not in outline.panels:
-            return self._incoming.backdrops
-        shape = next((stage.shape for stage in outline.stages if stage.name == frame.stage), ())
-        if (frame.rows, frame.cols) != tuple((0, length) for length in shape[-2:]):
-            return self._incoming.backdrops
-        return MappingProxyType({**self._incoming.backdrops, frame.panel: frame})
+        whole = False
+        if outline is not None and frame.panel in outline.panels:
+            whole = (frame.rows, frame.cols) == tuple((0, length) for length in _map_shape(outline)[-2:])
+        if whole:
+            backdrops = MappingProxyType({**backdrops, frame.panel: frame})
+        there = frames.get(frame.panel)
+        if not (whole and self._windowed and there is not None and self._is_sharper(there, frame)):
+            frames = MappingProxyType({**frames, frame.panel: frame})
+        self._incoming = replace(self._incoming, frames=frames, backdrops=backdrops)
+
+    def _is_sharper(self, there: Frame, whole: Frame) -> bool:
+        """Whether ``there`` shows the same numbers as ``whole`` with fewer cells a pixel."""
+        if there.level >= whole.level:
+            return False
+        shown = self._snapshot.picture
+        same = shown is not None and (shown.spec, shown.view) == (self._incoming.spec, self._incoming.view)
+        return there.generation == whole.generation or same
 
     def _put_up(self) -> None:
-        self._snapshot = replace(self._snapshot, picture=self._incoming, stale=False)
+        shown, now = self._snapshot.picture, self._incoming
+        probe, row = self._snapshot.probe, self._snapshot.row
+        if shown is not None and shown.generation != now.generation:  # the same numbers: `begin` kept them if they are
+            probe = None if probe is None else replace(probe, generation=now.generation)
+            row = None if row is None else replace(row, generation=now.generation)
+        self._snapshot = replace(self._snapshot, picture=now, stale=False, probe=probe, row=row)
 
     def update(self, **changes: object) -> bool:
         """Set fields that need no computing (selection, hover, window …). Returns whether anything changed."""
@@ -218,3 +273,8 @@ class Session:
             return False
         self._snapshot = changed
         return True
+
+
+def _map_shape(outline: Outline) -> tuple[int, ...]:
+    """The shape of the shown stage's array, its rows and columns last."""
+    return next((stage.shape for stage in outline.stages if stage.name == outline.stage), ())

@@ -1,25 +1,31 @@
 """The window as a whole, on the real engine: driven by mouse and keys."""
 
 import threading
+from pathlib import Path
 
+import numpy as np
 import pytest
 from fakes import TwoCudaDevices
 from PySide6.QtCore import QSettings, Qt
 from PySide6.QtGui import QImageReader, QKeySequence
+from PySide6.QtWidgets import QFileDialog
 
 from attnviz import app
 from attnviz.engine import Engine
 from attnviz.figure.fonts import load_fonts
-from attnviz.session import Cell
+from attnviz.session import Cell, Window
 from attnviz.spec import (
     Lesson,
+    QKFile,
     RandomEmbeddings,
+    RandomQK,
     Text,
     View,
     edited,
     from_json,
     make_spec,
     stages_of,
+    to_json,
 )
 from attnviz.views.actions import ROWS
 
@@ -225,6 +231,99 @@ def test_a_zoom_does_not_outlive_its_map(qtbot, open_window):
     settle(qtbot, program)
     assert program.session.snapshot().picture.heads[0].rows == (0, 6)
     assert program.session.snapshot().window is None
+
+
+def test_the_window_outlives_the_mask_and_other_stages_and_is_saved_with_the_scene(qtbot, open_window, settings):
+    program = open_window((make_spec(RandomQK(length=700), num_heads=2), View()))
+    for _ in range(4):
+        press(qtbot, program, Qt.Key.Key_Plus)
+    window = program.session.snapshot().window
+    press(qtbot, program, Qt.Key.Key_M)
+    program.controller.edit_view(View(stage="scores"))
+    settle(qtbot, program)
+    assert program.session.snapshot().window == window
+    looked_at = program.session.snapshot().looked_at
+    assert looked_at.rows is not None
+    program.window.close()
+    assert from_json(settings.value("scene"))[1] == looked_at
+    again = open_window()
+    assert again.session.snapshot().looked_at == looked_at
+
+
+def test_a_spec_file_with_ranges_opens_on_its_window_and_goes_out_with_it(qtbot, open_window, tmp_path, monkeypatch):
+    program = open_window()
+    spec, view = make_spec(RandomQK(length=300), num_heads=1), View(rows=(40, 80), cols=(10, 50))
+    path = tmp_path / "part.json"
+    path.write_text(to_json(spec, view))
+    program.open_file(path)
+    settle(qtbot, program)
+    assert program.session.snapshot().window == Window(40, 80, 10, 50)
+    out = tmp_path / "again.json"
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(out), ""))
+    with qtbot.waitSignal(program.job_ended, timeout=20_000):
+        program.window.actions_by_name["save"].trigger()
+    assert from_json(out.read_bytes()) == (spec, view)
+    for whole, ranges in (False, (40, 80)), (True, None):
+        with qtbot.waitSignal(program.job_ended, timeout=20_000):
+            program.export(tmp_path / "part.png", (400, 300), whole_map=whole)
+        reader = QImageReader(str(tmp_path / "part.png"))
+        assert from_json(reader.text("attnviz"))[1].rows == ranges
+
+
+def test_queries_and_keys_of_a_file_are_opened_and_a_wrong_one_is_said(qtbot, open_window, tmp_path, monkeypatch):
+    program = open_window((make_spec(RandomQK(length=8), num_heads=2, mask="none"), View()))
+    path = tmp_path / "layer.npz"
+    generator = np.random.default_rng(0)
+    np.savez(path, q=generator.random((3, 20, 4), np.float32), k=generator.random((3, 20, 4), np.float32))
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(path), ""))
+    with qtbot.waitSignal(program.qk_described, timeout=20_000):
+        program.window.actions_by_name["open"].trigger()
+    settle(qtbot, program)
+    spec = spec_of(program)
+    assert isinstance(spec.source, QKFile)
+    assert Path(spec.source.path).name == "layer.npz"
+    assert (spec.num_heads, spec.source.length, spec.mask) == (3, 20, "none")
+    assert program.window.source_editor.kinds.currentText() == "layer.npz"
+    (tmp_path / "wrong.npz").write_bytes(b"no")
+    with qtbot.waitSignal(program.qk_described, timeout=20_000):
+        program.open_file(tmp_path / "wrong.npz")
+    assert "wrong.npz" in program.session.snapshot().failure.sentence
+    assert spec_of(program) == spec
+
+
+def test_the_whole_row_of_the_selected_query_comes_under_the_map(qtbot, open_window):
+    program = open_window((make_spec(RandomQK(length=200), num_heads=2), View()))
+    strip = program.window.row_strip
+    assert strip.isVisible()
+    program.controller.select(Cell(150, 20))
+    qtbot.waitUntil(lambda: program.session.snapshot().row is not None)
+    answer = program.session.snapshot().row
+    exact = Engine().arrays(make_spec(RandomQK(length=200), num_heads=2)).stages["weights"][0, 150]
+    np.testing.assert_allclose(answer.values[:151], exact[:151], rtol=1e-5)
+    assert strip.words() == "query 150 “150” · head 0"
+    press(qtbot, program, Qt.Key.Key_M)
+    qtbot.waitUntil(lambda: program.session.snapshot().row is not None)
+    assert program.session.snapshot().row.values[150:].min() > 0
+    program.controller.edit_view(View(stage="queries"))
+    settle(qtbot, program)
+    assert not strip.isVisible()
+
+
+def test_go_to_selects_a_token_and_brings_it_into_sight(qtbot, open_window):
+    program = open_window((make_spec(RandomQK(length=900), num_heads=1), View()))
+    for _ in range(6):
+        press(qtbot, program, Qt.Key.Key_Plus)
+    popup = program.window.go_to_popup
+    program.window.actions_by_name["go_to"].trigger()
+    assert popup.isVisible()
+    qtbot.keyClicks(popup.line, "800,10")
+    qtbot.keyClick(popup.line, Qt.Key.Key_Return)
+    snapshot = program.session.snapshot()
+    assert snapshot.selected == Cell(800, 10)
+    assert snapshot.window.top <= 800 <= snapshot.window.bottom
+    assert snapshot.window.left <= 10 <= snapshot.window.right
+    popup.close()
+    settle(qtbot, program)
 
 
 def test_a_failing_device_gives_a_banner_and_the_program_goes_on_with_the_last_that_worked(qtbot, open_window):

@@ -4,8 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnviz.figure.labels import Labels, axis_labels, label_step, text_ems
-from attnviz.figure.layout import Box, Subject, figure_layout, map_shape, map_size, panel_layout, subject_of
+from attnviz.figure.labels import Labels, are_numbers, axis_labels, label_step, text_ems, widest_ems
+from attnviz.figure.layout import (
+    Box,
+    Subject,
+    clipped,
+    figure_layout,
+    map_shape,
+    map_size,
+    panel_layout,
+    paper_layout,
+    subject_of,
+)
 from attnviz.frames import Outline, StageShape
 
 SIZES = [(1280, 800), (1920, 1080), (3840, 2160), (800, 1200), (560, 480)]
@@ -18,6 +28,8 @@ SHAPES = {
     "one row": Subject(1, 4, 0.6, 0.6, sums=True),
     "row sums": Subject(6, 1, 4.0, 0.6),
     "fewer queries": Subject(2, 9, 5.0, 5.0, sums=True),
+    "window": Subject(40, 1000, 4.0, 4.0, sums=True, square=True),
+    "high window": Subject(1000, 7, 4.0, 4.0, sums=True, square=True),
 }
 
 
@@ -49,12 +61,18 @@ def test_nothing_overlaps_and_nothing_is_cut(subject, n_panels, size):
     column_ems=st.floats(0.5, 9),
     sums=st.booleans(),
     titled=st.booleans(),
+    square=st.booleans(),
+    numbered=st.booleans(),
     n_panels=st.integers(1, 30),
     size=st.tuples(st.integers(420, 4000), st.integers(340, 3000)),
     large_first=st.booleans(),
 )
-def test_nothing_overlaps_whatever_is_drawn(rows, cols, row_ems, column_ems, sums, titled, n_panels, size, large_first):
-    subject = Subject(rows, cols, row_ems, column_ems, sums=sums, titled=titled)
+def test_nothing_overlaps_whatever_is_drawn(
+    rows, cols, row_ems, column_ems, sums, titled, square, numbered, n_panels, size, large_first
+):
+    subject = Subject(
+        rows, cols, row_ems, column_ems, sums=sums, titled=titled, square=square, numbered=numbered
+    )  # fmt: skip
     check(figure_layout(subject, n_panels, size, large_first=large_first), size)
 
 
@@ -71,6 +89,16 @@ def test_maps_fit_and_their_cells_are_not_stretched(room, shape):
         assert cell_w == int(cell_w)
         assert cell_h == int(cell_h)
         assert 1 / 3.8 <= cell_w / cell_h <= 3.8  # three to one before cells become whole pixels
+
+
+@given(
+    room=st.tuples(st.floats(20, 3000), st.floats(20, 3000)),
+    shape=st.tuples(st.integers(1, 2000), st.integers(1, 2000)),
+)
+def test_cells_that_are_to_be_square_are(room, shape):
+    width, height = map_size(room, shape, square=True)
+    rounding = 2 / shape[1] + 2 / shape[0]  # whole pixels, and last bins that are not full
+    assert abs(width / shape[1] - height / shape[0]) <= rounding
 
 
 def test_square_maps_have_square_cells():
@@ -113,6 +141,19 @@ def test_words_wider_than_their_column_are_slanted_and_numbers_are_thinned_out()
     assert panel_layout(outer, Subject(12, 12, 7.0, 7.0)).slanted
     assert not panel_layout(outer, Subject(6, 6, 1.0, 1.0)).slanted
     assert not panel_layout(outer, Subject(1024, 1024, 2.4, 2.4)).slanted
+    assert not panel_layout(outer, Subject(131_072, 131_072, 3.6, 3.6, numbered=True)).slanted
+
+
+def test_slanted_words_keep_their_feet_off_the_map():
+    panel = panel_layout(Box(0, 0, 500, 500), Subject(12, 12, 7.0, 7.0))
+    assert panel.column_labels.bottom <= panel.map_rect.y - 0.19 * panel.label_px
+    level = panel_layout(Box(0, 0, 500, 500), Subject(6, 6, 1.0, 1.0))
+    assert level.column_labels.bottom == level.map_rect.y
+
+
+def test_many_low_wide_maps_still_say_which_head_they_are():
+    plan = figure_layout(Subject(40, 1024, 3.0, 3.0, square=True), 12, (1280, 800))
+    assert all(panel.title is not None for panel in plan.panels)
 
 
 def test_low_rows_have_no_sums():
@@ -156,6 +197,33 @@ def test_a_subject_says_what_the_stage_needs():
     assert (weights.rows, weights.cols, weights.sums, weights.titled) == (3, 3, True, False)
     assert map_shape(outline("values", (1, 3, 2))) == (3, 2)
     assert not subject_of(outline("values", (1, 3, 2))).sums
+
+
+def test_a_window_has_a_layout_of_its_own():
+    tokens = (*(["antidisestablishmentarianism"] * 10), *"abcdefghij")
+    whole = outline("weights", (1, 20, 20), tokens=tokens, n_queries=20)
+    assert subject_of(whole, ((0, 20), (0, 20))) == subject_of(whole)
+    part = subject_of(whole, ((10, 14), (8, 20)))
+    assert (part.rows, part.cols, part.square) == (4, 12, True)
+    assert part.row_ems < 1 < part.column_ems == subject_of(whole).column_ems
+    first, second = (paper_layout(whole, 1, (800, 600), 0.6, window) for window in (None, ((10, 14), (8, 20))))
+    assert first.panels[0].map_rect.width == first.panels[0].map_rect.height
+    assert second.panels[0].map_rect.width == 3 * second.panels[0].map_rect.height
+
+
+def test_a_window_is_clipped_to_its_map():
+    whole = outline("weights", (1, 3, 3))
+    assert clipped(whole, None, None) == ((0, 3), (0, 3))
+    assert clipped(whole, (1, 9), (7, 9)) == ((1, 3), (2, 3))
+
+
+def test_the_widest_of_a_span_is_measured():
+    labels = Labels(("a", "abc", "ab"), 0, 3)
+    assert widest_ems(labels) == widest_ems(labels, (0, 2)) == text_ems("abc")
+    assert widest_ems(labels, (2, 3)) == text_ems("ab")
+    assert are_numbers(Labels((), 0, 1000))
+    assert not are_numbers(labels)
+    assert are_numbers(Labels(("a", "1", "22"), 0, 3), (1, 3))
 
 
 def test_text_is_measured_without_a_font():

@@ -14,7 +14,23 @@ from attnviz.figure.fonts import draw_text, elided, load_fonts, sized, text_widt
 from attnviz.files import FileProblem
 from attnviz.frames import CellClass, Counts, Finished, Frame, Outline, Scale, StageShape
 from attnviz.session import Cell, Picture
-from attnviz.spec import Lesson, SpecError, View, make_spec, to_json
+from attnviz.spec import (
+    Blocks,
+    Causal,
+    Full,
+    Lesson,
+    MaskFile,
+    PadLeft,
+    PadRight,
+    Prefix,
+    SlidingWindow,
+    SpecError,
+    View,
+    make_spec,
+    shape_text,
+    to_json,
+    visible_run,
+)
 
 pytestmark = pytest.mark.usefixtures("qapp")
 
@@ -23,6 +39,7 @@ LOOKS = (CellClass.MASKED, CellClass.ZERO, CellClass.DROPPED, CellClass.NAN, Cel
 MARKED = (CellClass.MASKED, CellClass.ZERO, CellClass.DROPPED, CellClass.NAN)
 STYLES = {"light": paint.LIGHT, "dark": paint.DARK}
 CAT = np.array([[0.27, 0.27, 0.45], [0.09, 0.67, 0.24], [0.38, 0.38, 0.23]])
+CAUSAL = cells.Peeking(Causal(), 0, 3)
 TRIANGLE = np.where(np.tri(3, dtype=bool), ORDINARY, MASKED)
 
 
@@ -193,7 +210,7 @@ def is_red(pixels):
 
 @pytest.mark.parametrize("side", [15, 60, 140])
 def test_visible_future_cells_have_a_red_frame_and_no_others(side):
-    pixels = painted(frame_of(np.full((3, 3), 0.3)), (3 * side, 3 * side), numbers=False, future=True)
+    pixels = painted(frame_of(np.full((3, 3), 0.3)), (3 * side, 3 * side), numbers=False, peeking=CAUSAL)
     red = np.array([
         [is_red(pixels[r * side + 1 : (r + 1) * side - 1, c * side + 1 : (c + 1) * side - 1]).any() for c in range(3)]
         for r in range(3)
@@ -202,23 +219,104 @@ def test_visible_future_cells_have_a_red_frame_and_no_others(side):
 
 
 def test_with_fewer_queries_than_keys_the_future_begins_later():
-    pixels = painted(frame_of(np.full((2, 4), 0.3)), (160, 80), numbers=False, future=True, shift=2)
+    pixels = painted(frame_of(np.full((2, 4), 0.3)), (160, 80), numbers=False, peeking=cells.Peeking(Causal(), 2, 4))
     red = [[is_red(pixels[r * 40 : r * 40 + 40, c * 40 : c * 40 + 40]).any() for c in range(4)] for r in range(2)]
     assert red == [[False, False, False, True], [False, False, False, False]]
 
 
 def test_masked_cells_have_no_red_frame():
-    assert not is_red(painted(frame_of(CAT, TRIANGLE), (180, 180), future=True)).any()
+    assert not is_red(painted(frame_of(CAT, TRIANGLE), (180, 180), peeking=CAUSAL)).any()
 
 
 @pytest.mark.parametrize("side", [1, 4, 8])
 def test_small_future_cells_share_one_outline(side):
     n = 60
-    pixels = painted(frame_of(np.full((n, n), 0.3)), (n * side, n * side), future=True)
+    pixels = painted(frame_of(np.full((n, n), 0.3)), (n * side, n * side), peeking=cells.Peeking(Causal(), 0, n))
     red = is_red(pixels)
     assert red[: n * side // 2, -2:].any()
     assert not red[n * side // 2 + 2 * side + 2 :, : n * side // 2].any()
     assert red.sum() < 12 * n * side
+
+
+def hidden_by(shape, n_queries, n_keys):
+    """What a shape hides, cell by cell."""
+    shift = n_keys - n_queries
+    runs = [visible_run(shape, row + shift, n_keys) for row in range(n_queries)]
+    return np.array([[not first <= key < end for key in range(n_keys)] for first, end in runs])
+
+
+SHAPES_OF_MASKS = [
+    Causal(), Full(), SlidingWindow(width=2), Prefix(length=3), PadLeft(count=2), PadRight(count=2),
+    Blocks(lengths=(2, 3)), Blocks(lengths=(1, 1, 1)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", SHAPES_OF_MASKS, ids=shape_text)
+@pytest.mark.parametrize("n_queries", [8, 5])
+def test_red_frames_are_around_what_the_shape_hides(shape, n_queries):
+    side, n_keys = 30, 8
+    peeking = cells.Peeking(shape, n_keys - n_queries, n_keys)
+    frame = frame_of(np.full((n_queries, n_keys), 0.3))
+    pixels = painted(frame, (n_keys * side, n_queries * side), numbers=False, peeking=peeking)
+    red = is_red(pixels).reshape(n_queries, side, n_keys, side)[:, 3:-3, :, 3:-3].any((1, 3))
+    inner = is_red(pixels).reshape(n_queries, side, n_keys, side).any((1, 3))
+    np.testing.assert_array_equal(inner, hidden_by(shape, n_queries, n_keys))
+    assert not red.any() or red.sum() <= inner.sum()
+
+
+@pytest.mark.parametrize("shape", [
+    Causal(), Full(), SlidingWindow(width=40), Prefix(length=50), PadLeft(count=30), PadRight(count=30),
+    Blocks(lengths=(50, 60)),
+], ids=shape_text)  # fmt: skip
+@pytest.mark.parametrize("side", [1, 4])
+def test_small_hidden_cells_share_a_line_on_the_edge_of_what_is_shown(shape, side):
+    n = 160
+    peeking = cells.Peeking(shape, 0, n)
+    red = is_red(painted(frame_of(np.full((n, n), 0.3)), (n * side, n * side), peeking=peeking))
+    hidden = hidden_by(shape, n, n)
+    edge = np.zeros((n, n), bool)
+    edge[:, 1:] |= hidden[:, 1:] != hidden[:, :-1]
+    edge[1:] |= hidden[1:] != hidden[:-1]
+    edge[[0, -1]] |= hidden[[0, -1]]
+    edge[:, [0, -1]] |= hidden[:, [0, -1]]
+    near = np.zeros((n + 4, n + 4), bool)
+    for down, across in itertools.product(range(5), repeat=2):
+        near[down : down + n, across : across + n] |= edge
+    near = near[2:-2, 2:-2].repeat(side, 0).repeat(side, 1)
+    assert not (red & ~near).any()
+    if hidden.any():
+        ys, xs = np.nonzero(edge[2:-2, 2:-2])
+        reached = [red[max(0, y * side - 3) :, max(0, x * side - 3) :][: 4 * side + 8, : 4 * side + 8].any()
+                   for y, x in zip(ys + 2, xs + 2, strict=True)]  # fmt: skip
+        assert np.mean(reached) > 0.95
+    else:
+        assert not red.any()
+
+
+@pytest.mark.parametrize("shape", SHAPES_OF_MASKS, ids=shape_text)
+def test_runs_of_many_rows_are_those_of_each(shape):
+    firsts, ends = cells._visible_runs(cells.Peeking(shape, 3, 20), range(0, 17, 2))
+    each = [visible_run(shape, row + 3, 20) for row in range(0, 17, 2)]
+    for (first, end), one, other in zip(each, firsts.tolist(), ends.tolist(), strict=True):
+        assert (one, other) == (first, end) or (first >= end and one >= other)
+
+
+def test_a_mask_of_a_file_and_a_hidden_future_have_no_frames():
+    outline = picture_of(frame_of(CAT), hidden=False).outline
+    assert cells.peeking_of(outline) == cells.Peeking(Causal(), 0, 3)
+    assert cells.peeking_of(replace(outline, future_hidden=True)) is None
+    assert cells.peeking_of(replace(outline, has_future=False)) is None
+    assert cells.peeking_of(replace(outline, mask_shape=MaskFile(path="m.npy", sha256="0" * 64))) is None
+
+
+def test_frames_a_million_columns_out_stay_on_the_sheet():
+    n = 1 << 20
+    frame = frame_of(np.full((300, 300), 0.3), rows=(n - 300, n), cols=(n - 300, n))
+    for window in (n - 300, n, n - 300, n), (n - 20, n - 10, n - 20, n - 10):
+        pixels = painted(frame, (300, 300), window=window, peeking=cells.Peeking(Causal(), 0, n))
+        red = is_red(pixels)
+        assert red.any()
+        assert not red[200:, :90].any()
 
 
 # ---------------------------------------------------------------------------------------------------------- figures
@@ -275,6 +373,11 @@ def test_the_legend_counts_each_look():
     assert marks.legend_entries(twice)[0].text == "masked 3 a head"
 
 
+def test_what_nobody_counted_has_no_number():
+    frame = replace(frame_of(CAT, TRIANGLE), counts=Counts(cells=9, masked=3, zero=-1))
+    assert [entry.text for entry in marks.legend_entries(picture_of(frame))] == ["masked 3", "zero", "NaN 0"]
+
+
 def test_visible_future_cells_are_counted_as_peeking():
     entries = marks.legend_entries(picture_of(frame_of(CAT), hidden=False))
     assert [(entry.kind, entry.text) for entry in entries] == [
@@ -285,6 +388,8 @@ def test_visible_future_cells_are_counted_as_peeking():
 def test_the_caption_says_what_a_pixel_is():
     assert marks.axes_caption("weights", 1) == "row = who asks, column = who is looked at"
     assert marks.axes_caption("weights", 64).endswith("brightest of 64 × 64 cells")
+    assert marks.axes_caption("weights", 64, "mean").endswith("mean of 64 × 64 cells")
+    assert marks.axes_caption("weights", 64, "share").endswith("share of the row's mass, 64 keys wide")
     assert marks.axes_caption("values", 1) == "row = token, column = dimension"
 
 

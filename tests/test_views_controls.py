@@ -11,9 +11,13 @@ from attnviz.frames import DeviceInfo
 from attnviz.session import Problem, Snapshot
 from attnviz.spec import (
     AttentionSpec,
+    Blocks,
+    Full,
     Lesson,
+    MaskFile,
     RandomEmbeddings,
     RandomQK,
+    SlidingWindow,
     SpecError,
     Text,
     TypedWeights,
@@ -151,6 +155,101 @@ def test_words_that_are_no_number_are_refused_in_words(qtbot, panel, field, text
     assert said in controls._problems[field].text()
     assert controls._editors[field].text() == text
     assert emitted == []
+
+
+@pytest.mark.parametrize(("field", "text", "value"), [
+    ("mask_shape", "window:3", SlidingWindow(width=3)), ("mask_shape", "full", Full()),
+    ("mask_shape", "blocks:2,1", Blocks(lengths=(2, 1))), ("fill", "-1e9", -1e9), ("fill", "0", 0.0),
+    ("soft_cap", "50", 50.0), ("num_kv_heads", "1", 1),
+])  # fmt: skip
+def test_shapes_fills_caps_and_shared_heads_are_typed(qtbot, panel, field, text, value):
+    controls, emitted = panel
+    controls._more.setChecked(True)
+    controls.present(snapshot(make_spec()))
+    editor = controls._editors[field]
+    typed(qtbot, editor, text)
+    qtbot.keyClick(editor, Qt.Key.Key_Return)
+    assert emitted == [edited(make_spec(), **{field: value})]
+    controls.present(snapshot(emitted[0]))
+    controls.present(snapshot(make_spec()))
+    shown = {"mask_shape": "causal", "fill": "-inf", "soft_cap": "none", "num_kv_heads": "2"}[field]
+    assert (editor if isinstance(editor, QLineEdit) else editor.lineEdit()).text() == shown
+
+
+@pytest.mark.parametrize(("field", "text", "said"), [
+    ("mask_shape", "window", "window:W"), ("mask_shape", "masks/mine.npy", "on the command line"),
+    ("mask_shape", "window:0", "mask_shape is 0"), ("fill", "much", "fill is “much”"), ("fill", "inf", "fill is inf"),
+    ("soft_cap", "-1", "above 0"), ("soft_cap", "x", "soft_cap is “x”"), ("num_kv_heads", "3", "num_kv_heads is 3"),
+])  # fmt: skip
+def test_what_cannot_be_a_shape_a_fill_or_a_cap_is_refused_beside_it(qtbot, panel, field, text, said):
+    controls, emitted = panel
+    controls._more.setChecked(True)
+    controls.present(snapshot(make_spec(num_heads=4)))
+    typed(qtbot, controls._editors[field], text)
+    qtbot.keyClick(controls._editors[field], Qt.Key.Key_Return)
+    assert said in controls._problems[field].text()
+    assert controls._problems[field].isVisible()
+    assert emitted == []
+
+
+def test_a_cap_is_taken_away_by_an_empty_line(qtbot, panel):
+    controls, emitted = panel
+    controls._more.setChecked(True)
+    controls.present(snapshot(make_spec(soft_cap=30.0)))
+    assert controls._editors["soft_cap"].text() == "30"
+    typed(qtbot, controls._editors["soft_cap"], " ")
+    qtbot.keyClick(controls._editors["soft_cap"], Qt.Key.Key_Return)
+    assert emitted == [make_spec()]
+
+
+def test_a_mask_of_a_file_is_shown_by_its_path_and_left_alone(qtbot, panel):
+    controls, emitted = panel
+    shape = MaskFile(path="/data/mask.npy", sha256="0" * 64)
+    controls.present(snapshot(make_spec(mask_shape=shape)))
+    editor = controls._editors["mask_shape"]
+    assert editor.text() == "/data/mask.npy"
+    editor.setFocus()
+    qtbot.keyClick(editor, Qt.Key.Key_Return)
+    assert emitted == []
+
+
+def test_steps_of_shared_heads_are_the_numbers_that_divide(panel):
+    controls, emitted = panel
+    controls.present(snapshot(make_spec(num_heads=12)))
+    spin = controls._editors["num_kv_heads"]
+    for wanted in (6, 4, 3, 2, 1):
+        spin.stepDown()
+        assert spin.value() == wanted
+        controls.present(snapshot(emitted[-1]))
+    spin.stepDown()
+    assert spin.value() == 1
+    spin.stepUp()
+    assert [spec.num_kv_heads for spec in emitted] == [6, 4, 3, 2, 1, 2]
+
+
+@pytest.mark.parametrize("mask", ["none", "three-step"])
+def test_a_fill_without_its_mask_is_grey_with_the_reason(panel, mask):
+    controls, _ = panel
+    controls.present(snapshot(make_spec()))
+    assert controls._editors["fill"].isEnabled()
+    controls.present(snapshot(make_spec(mask=mask)))
+    assert not controls._editors["fill"].isEnabled()
+    assert "only the −∞ mask" in controls._editors["fill"].toolTip()
+    controls.present(snapshot(WEIGHTS))
+    assert "dropout alone applies" in controls._editors["mask_shape"].toolTip()
+    assert not controls._editors["mask_shape"].isEnabled()
+
+
+def test_what_a_pixel_is_can_be_chosen(qtbot, panel):
+    controls, emitted = panel
+    controls._more.setChecked(True)
+    controls.present(snapshot(make_spec()))
+    assert controls._pooling.currentText() == "brightest"
+    controls._pooling.setFocus()
+    for _ in range(2):
+        qtbot.keyClick(controls._pooling, Qt.Key.Key_Down)
+        controls.present(snapshot(make_spec(), view=emitted[-1]))
+    assert emitted == [View(pooling="mean"), View(pooling="share")]
 
 
 # ---------------------------------------------------------------------------------------------------- what is shown

@@ -8,6 +8,8 @@ from PySide6.QtCore import Qt
 from attnviz.session import Problem, Snapshot
 from attnviz.spec import (
     Lesson,
+    Pattern,
+    QKFile,
     RandomEmbeddings,
     RandomQK,
     Text,
@@ -198,23 +200,49 @@ def test_a_real_models_size_keeps_what_it_does_not_set_and_leaves_no_trace(ask):
     asked.editor.choose("gpt2-small")
     small = asked.specs[-1]
     assert small == make_spec(
-        RandomEmbeddings(length=1024), num_heads=12, implementation="split", mask="none", dropout=0.1,
-        dtype="float64", seed=7,
-    )  # fmt: skip
-    assert (small.d_model, small.d_out, small.out_proj) == (768, 768, True)
+        Pattern(length=1024, pattern="mixed"), num_heads=12, mask="none", dropout=0.1, dtype="float64", seed=7
+    )
+    assert (small.d_out, small.d_head, small.num_kv_heads) == (768, 64, 12)
     asked.editor.choose("gpt2-xl")
-    assert (asked.specs[-1].num_heads, asked.specs[-1].d_model, asked.specs[-1].mask) == (25, 1600, "none")
+    assert (asked.specs[-1].num_heads, asked.specs[-1].d_out, asked.specs[-1].mask) == (25, 1600, "none")
     asked.editor.choose("text")
     assert asked.specs[-1] == text
 
 
-def test_the_random_source_of_before_is_not_the_models(ask):
-    random = make_spec(RandomEmbeddings(length=20))
-    asked = ask(random)
+def test_the_pattern_of_before_is_not_the_models(ask):
+    pattern = make_spec(Pattern(length=20, pattern="sink"))
+    asked = ask(pattern)
     asked.editor.choose("gpt2-small")
     assert asked.editor.kinds.currentData() == "gpt2-small"
-    asked.editor.choose("random")
-    assert asked.specs[-1] == random
+    asked.editor.choose("pattern")
+    assert asked.specs[-1] == pattern
+
+
+def test_a_pattern_is_chosen_and_its_length_typed(qtbot, ask):
+    asked = ask(make_spec(Pattern(length=64)))
+    combo = asked.editor.pattern_combo
+    assert combo.currentData() == "mixed"
+    combo.setFocus()
+    qtbot.keyClick(combo, Qt.Key.Key_Down)
+    asked.editor.length_spin.setValue(100)
+    assert [spec.source for spec in asked.specs] == [
+        Pattern(length=64, pattern="sink"), Pattern(length=100, pattern="sink"),
+    ]  # fmt: skip
+
+
+def test_a_file_of_queries_and_keys_is_shown_by_its_name_and_can_be_come_back_to(ask):
+    source = QKFile(
+        path="/data/run/layer3.npz", sha256="0" * 64, heads=4, kv_heads=2, queries=8, length=1000, d_head=16
+    )  # fmt: skip
+    spec = make_spec(source)
+    asked = ask(make_spec(Text(text="a b")))
+    asked.editor.present(snapshot(spec))
+    assert asked.editor.kinds.currentText() == "layer3.npz"
+    assert asked.editor.file_label.text() == "layer3.npz: 4 heads × 16, 8 queries of 1,000 tokens"
+    asked.editor.choose("text")
+    assert asked.specs[-1].num_kv_heads == asked.specs[-1].num_heads == 2
+    asked.editor.choose("qk")
+    assert asked.specs[-1] == spec
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -239,10 +267,12 @@ def test_the_list_shows_the_source_and_its_page(ask, kind):
     assert asked.editor.kinds.currentData() == kind
     assert asked.editor._problem.text() == ""
     pages = {"text": asked.editor.text_edit, "scores": asked.editor.scores_edit, "weights": asked.editor.weights_edit,
-             "random": asked.editor.length_spin, "random-qk": asked.editor.scale_spin}  # fmt: skip
+             "random": asked.editor.length_spin, "random-qk": asked.editor.scale_spin,
+             "pattern": asked.editor.pattern_combo}  # fmt: skip
     assert {k for k, page in pages.items() if page.isVisible()} >= ({kind} & set(pages))
     assert asked.editor.text_edit.isVisible() == (kind == "text")
     assert asked.editor.scale_spin.isVisible() == (kind == "random-qk")
+    assert asked.editor.pattern_combo.isVisible() == (kind == "pattern")
 
 
 def test_the_models_sizes_are_told_in_full(ask):
@@ -276,10 +306,11 @@ def test_every_editor_has_a_name_for_who_cannot_see_it(ask):
     assert len(set(names)) == len(names)
 
 
-def test_a_models_size_is_one_in_both_implementations():
+def test_another_number_of_heads_is_no_models_size():
     memory = Remembered()
     memory.note(make_spec(Text(text="a"), num_heads=2))
-    stacked = edited(memory.spec_of("gpt2-small"), implementation="stacked")
-    assert kind_of(stacked) == "gpt2-small"
-    memory.note(stacked)
+    small = memory.spec_of("gpt2-small")
+    assert kind_of(edited(small, mask="none", seed=5)) == "gpt2-small"
+    assert kind_of(edited(small, num_heads=13)) == kind_of(edited(small, num_kv_heads=4)) == "pattern"
+    memory.note(small)
     assert memory.spec_of("text") == make_spec(Text(text="a"), num_heads=2)

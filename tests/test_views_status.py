@@ -57,16 +57,16 @@ def state_of(line, snapshot):
     return line._left.text().split(" · ")[0]
 
 
-def test_the_state_is_ready_computing_stopped_or_failed(shown):
+def test_the_state_is_exact_computing_stopped_or_failed(shown):
     line = shown(StatusLine())
     done = snapshot_of(make_spec())
     assert state_of(line, Snapshot(spec=CAT, view=View())) == "loading torch …"
     assert state_of(line, Snapshot(spec=CAT, view=View(), failure=FAILED)) == "failed"
-    assert state_of(line, done) == "ready"
+    assert state_of(line, done) == "exact"
     assert state_of(line, replace(done, stale=True, running=True)) == "computing"
     assert state_of(line, replace(done, stale=True)) == "stopped"
     assert state_of(line, replace(done, stale=True, failure=FAILED)) == "the last good picture"
-    assert state_of(line, replace(done, failure=FAILED)) == "ready"  # an export that failed
+    assert state_of(line, replace(done, failure=FAILED)) == "exact"  # an export that failed
     before = replace(done, before=snapshot_of(CAT).picture, show_before=True)
     assert state_of(line, before) == "the state before"
     assert "1 head × 3 tokens" in line._left.text()
@@ -145,6 +145,41 @@ def test_progress_and_cancel_appear_only_when_it_takes_long(qtbot, shown):
     assert line._cancel.isHidden()
     line.present(replace(snapshot, running=False, progress=None))  # a blink: the timer is called off
     assert not line._slow.isActive()
+
+
+def test_previews_are_counted_and_the_overview_behind_what_is_exact(shown):
+    line = shown(StatusLine())
+    done = snapshot_of(make_spec())
+    assert state_of(line, replace(done, running=True, progress=Progress(1, 3, 12))) == "computing"
+    assert (
+        state_of(line, replace(done, running=True, progress=Progress(1, 3, 12, preview=2, previews=4))) == "preview 2/4"
+    )
+    assert state_of(line, done) == "exact"
+    behind = replace(done, progress=Progress(1, 43, 100, background=True))
+    assert state_of(line, behind) == "exact"
+    assert line._left.text().split(" · ")[1] == "overview 43 %"
+    assert line._cancel.isHidden()
+    assert not line._slow.isActive()
+
+
+@pytest.mark.parametrize(("pooling", "words"), [
+    ("max", "brightest of 8 × 8 cells"), ("mean", "mean of 8 × 8 cells"),
+    ("share", "share of the row's mass, 8 keys wide"),
+])  # fmt: skip
+def test_what_a_pixel_is_stands_in_words(shown, pooling, words):
+    line = shown(StatusLine())
+    done = snapshot_of(make_spec())
+    frames = {name: replace(frame, level=8, pooling=pooling) for name, frame in done.picture.frames.items()}
+    line.present(replace(done, picture=replace(done.picture, frames=frames)))
+    assert line._left.text().endswith(words)
+
+
+def test_numbers_that_are_still_being_computed_are_dots(shown):
+    line = shown(StatusLine())
+    answer = probed(snapshot_of(make_spec()), 1, 0, (0.5, None))
+    answer = replace(answer, probe=replace(answer.probe, classes=(CellClass.ORDINARY, None)))
+    line.present(answer)
+    assert line._right.text().endswith("head 0 0.5 · head 1 …")
 
 
 # --------------------------------------------------------------------------------------------------- words that differ

@@ -76,8 +76,10 @@ class Planes:
         pixels = slice((first - top) // level, -(-(last - top) // level))
         return int(self.exact[pixels].sum()) >= last - first
 
-    def fold(self, bins: Bins, factors: Sequence[Tensor], outside: Tensor | None, *, preview: bool) -> None:
-        """Take in the rows of ``bins``, all of the same level as the tile.
+    def fold(
+        self, bins: Bins, factors: Sequence[Tensor], outside: Tensor | None, *, preview: bool
+    ) -> list[float]:  # fmt: skip
+        """Take in the rows of ``bins``, all of the same level as the tile; the largest finite pixel after each factor.
 
         ``factors`` are (rows,) for all of `FACTORS` but the first. ``outside`` uint8 (columns of the tile,) are the
         classes where the bins do not reach. Rows are those of whole pixel rows, part of one, or (a preview) one each.
@@ -105,9 +107,10 @@ class Planes:
         heights = torch.full((n_pixels,), group)
         heights[-1] -= short
         pixels, cols = slice(first, first + n_pixels), slice(a, max(a, b))
+        highs = [float(torch.where(torch.isfinite(plane), plane, -math.inf).max()) for plane in top if plane.numel()]
         with self._lock:
             if bins.rows.start in self._came or (preview and bool((self.exact[pixels] > 0).any())):
-                return
+                return highs
             if not preview:
                 self._came.add(bins.rows.start)
             self._make_room(pixels, heights, preview=preview)
@@ -119,6 +122,7 @@ class Planes:
             beyond = [slice(0, cols.start), slice(cols.stop, self.n_cols)] if cols.start < cols.stop else [slice(None)]
             for where in beyond:
                 self._put_outside(pixels, where, None if sound is None else sound.cpu(), outside)
+        return highs
 
     def _make_room(self, pixels: slice, heights: Tensor, *, preview: bool) -> None:
         """Count rows that come in; the first exact ones take the place of previews."""

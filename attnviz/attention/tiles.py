@@ -29,6 +29,7 @@ CPU_TILE: Final = (256, 1024)
 """Rows and keys of a tile on a CPU: 1 MB of float32, which stays in its second-level cache."""
 DEVICE_TILE: Final = (1024, 8192)
 
+_MOST_HALVINGS: Final = 6
 _LOWEST: Final = -1e30  # below any score, and finite: −∞ − −∞ would be NaN
 _FAINTEST: Final = {torch.float64: 1021, torch.float32: 125, torch.bfloat16: 125, torch.float16: 23}
 """A weight of 2^−n is still far from rounding to 0 in each dtype."""
@@ -91,9 +92,21 @@ def _longest(vectors: Tensor) -> Tensor:
 
 @dataclass(slots=True, eq=False)
 class Workspace:
-    """Buffers of one thread, made once and written again by every tile."""
+    """Buffers of one thread, made once and written again by every tile.
+
+    ``halvings`` is how often a device ran out of memory: tiles have so many times fewer keys.
+    """
 
     buffers: dict[str, Tensor] = field(default_factory=dict)
+    halvings: int = 0
+
+    def shrink(self) -> bool:
+        """Take smaller tiles from now on; False where they are as small as they get."""
+        if self.halvings >= _MOST_HALVINGS:
+            return False
+        self.halvings += 1
+        self.buffers.clear()
+        return True
 
     def get(self, name: str, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
         """A buffer of ``shape``, with anything in it."""
@@ -242,7 +255,7 @@ class Sweep:
         self._space = workspace or Workspace()
         self._device = scores.queries.device
         standard = CPU_TILE if self._device.type == "cpu" else DEVICE_TILE
-        self._tile_keys = (tile or standard)[1]
+        self._tile_keys = (tile or standard)[1] >> self._space.halvings
 
     # ----------------------------------------------------------------------------------------------------- log-sum-exp
 

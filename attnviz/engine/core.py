@@ -282,8 +282,12 @@ class Engine:
         factor = request.view.norm if request.view.norm in ("uniform", "per-row") else "plain"
         shown = replace(computed, level=region.level) if computed.level != region.level else computed
         pooled = tiling.picture(head, computed, shown, request.view.pooling, factor)
-        if pooled is not None:
-            yield from framer.frames(f"head:{head}", head, pooled)
+        if pooled is None:
+            return
+        if request.view.pooling == "max":  # the range is the whole map's, as far as it is known
+            low, high = tiling.extent(head, factor)
+            pooled = replace(pooled, low=np.fmin(pooled.low, low), high=np.fmax(pooled.high, high))
+        yield from framer.frames(f"head:{head}", head, pooled)
 
     def _rest_of_map(
         self, request: Request, shown: _Shown, framer: Framer, cancelled: Cancelled
@@ -300,6 +304,10 @@ class Engine:
                 yield None
             else:
                 yield Progress(request.generation, advance.done, advance.total, background=True)
+        window = framer.region(tiling.shape)
+        for head in _order(request.spec, request.viewport):
+            yield from self._long_frame(tiling, head, window, window, request, framer)
+        yield from framer.recoloured()
 
     # ------------------------------------------------------------------------------------------------------ thumbnails
 

@@ -78,7 +78,7 @@ class LongMaps:
         if key not in self._tilings:
             while len(self._tilings) >= _KEPT:
                 self._tilings.popitem(last=False)
-            self._tilings[key] = Tiling(heads, per_row=per_row, budget_bytes=budget_bytes)
+            self._tilings[key] = Tiling(heads, per_row=per_row, budget_bytes=budget_bytes, backend=self._backend)
         self._tilings.move_to_end(key)
         return self._tilings[key]
 

@@ -7,6 +7,7 @@ recently looked at go first.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import OrderedDict
@@ -15,8 +16,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+import torch
+
+from attnviz.attention.devices import Backend, TorchBackend
 from attnviz.attention.longmaps import HeadMap
-from attnviz.attention.planes import SIDE, Place, Planes, assemble
+from attnviz.attention.planes import FACTORS, SIDE, Place, Planes, assemble
 from attnviz.attention.pooling import Pooled, Region
 from attnviz.attention.tiles import CPU_TILE, DEVICE_TILE, Bins, Cancelled, Workspace
 from attnviz.engine.crew import Crew, Job
@@ -65,13 +69,17 @@ class _Tally:
 class Tiling:
     """The heads' maps of one stage. ``per_row`` says that each row's largest weight must be known.
 
-    ``budget_bytes`` bounds the tiles that are kept. Thread: one drives it, a crew computes.
+    ``budget_bytes`` bounds the tiles that are kept, ``backend`` runs the jobs. Thread: one drives it, a crew computes.
     """
 
-    def __init__(self, heads: Sequence[HeadMap], *, per_row: bool, budget_bytes: int) -> None:
+    def __init__(
+        self, heads: Sequence[HeadMap], *, per_row: bool, budget_bytes: int, backend: Backend | None = None
+    ) -> None:
         self._heads, self._budget = tuple(heads), budget_bytes
+        self._backend: Backend = backend or TorchBackend()
         self._whole_rows = per_row and heads[0].stage == "dropped_weights"  # elsewhere the log-sum-exps tell it
         self._tiles: OrderedDict[tuple[int, Place], Planes] = OrderedDict()
+        self._extents: dict[tuple[int, str], tuple[float, float]] = {}
         self._tallies: dict[tuple[int, int], _Tally] = {}
         self._lock = threading.Lock()
 
@@ -169,18 +177,40 @@ class Tiling:
         """A job of the crew: its rows into every tile of the band that the region touches; None if it was stopped."""
         one, side = self._heads[step.head], SIDE * step.level
         cols = step.columns.start * side, min(step.columns.stop * side, self.shape[1])
-        found = one.bins(
-            step.rows, cols, step.level, space, lambda: stopped() or cancelled(), whole_rows=self._whole_rows
+        block = partial(
+            one.bins, step.rows, cols, step.level, space, lambda: stopped() or cancelled(), whole_rows=self._whole_rows
         )
+        while True:
+            try:
+                found = self._backend.run(one.spec.device, block)
+                break
+            except torch.OutOfMemoryError:
+                if not space.shrink():
+                    raise
         if found is None:
             return None
         bins, factors = found
         for column in step.columns:
             tile = self._tiles[step.head, Place(step.level, step.band, column)]
-            tile.fold(bins, factors, one.outside(tile.region), preview=bool(step.preview))
+            highs = tile.fold(bins, factors, one.outside(tile.region), preview=bool(step.preview))
+            self._extend(step.head, bins.low, highs)
         if not step.preview and (self._whole_rows or cols == (0, self.shape[1])):
             self._count(step, bins)
         return step
+
+    def _extend(self, head: int, low: float, highs: list[float]) -> None:
+        with self._lock:
+            for factor, high in zip(FACTORS, highs, strict=False):
+                known = self._extents.get((head, factor), (math.inf, -math.inf))
+                self._extents[head, factor] = (known[0] if math.isnan(low) else min(known[0], low)), max(known[1], high)
+
+    def extent(self, head: int, factor: str) -> tuple[float, float]:
+        """Lowest and highest finite ordinary cell met so far, after the row factor; inf and -inf where none was.
+
+        The lowest is that of scores; of weights it stays inf.
+        """
+        with self._lock:
+            return self._extents.get((head, factor), (math.inf, -math.inf))
 
     def _count(self, step: _Step, bins: Bins) -> None:
         with self._lock:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate
 from typing import Final
 
 import numpy as np
@@ -15,7 +17,8 @@ from PySide6.QtGui import QColor, QFontMetricsF, QImage, QPainter, QPainterPath,
 from attnviz.colour import GROUNDS, contrast_text
 from attnviz.figure import marks
 from attnviz.figure.fonts import draw_text, load_fonts, sized
-from attnviz.frames import CellClass, Frame, shown_class
+from attnviz.frames import CellClass, Frame, Outline, shown_class
+from attnviz.spec import AnyShape, Blocks, MaskFile, visible_run
 
 Window = tuple[float, float, float, float]
 """The cells in sight as (top, bottom, left, right), in cells from the map's corner; fractional while panning."""
@@ -26,6 +29,7 @@ GAPS_FROM: Final = 28.0
 _PERCENT_FROM: Final = 40.0  # in smaller cells two short digits are read more easily
 _LEAST_NUMBER = 8.0
 _STAIRS_FROM = 3.0
+_STRIP: Final = 1 << 22  # pixels of a sheet that are copied at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,25 @@ DARK: Final = Style(
     muted=QColor("#9a9daa"), accent=QColor("#6c8aff"), leak=QColor("#ff6a62"),
     masked=QColor("#262933"), padded=QColor("#454955"), hatch=QColor("#868a98"), on_ground=QColor("#1c1d22"),
 )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Peeking:
+    """Which cells take a red frame where they are shown: those that ``shape`` hides.
+
+    Query i stands at position i + ``shift`` among ``n_keys`` keys.
+    """
+
+    shape: AnyShape
+    shift: int
+    n_keys: int
+
+
+def peeking_of(outline: Outline) -> Peeking | None:
+    """What of the shown stage is to be framed in red; None where nothing is, or where a file alone could tell."""
+    if not outline.has_future or outline.future_hidden or isinstance(outline.mask_shape, MaskFile):
+        return None
+    return Peeking(outline.mask_shape, outline.n_keys - outline.n_queries, outline.n_keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +118,12 @@ class _Grid:
 
 def paint_cells(
     painter: QPainter, rect: QRectF, window: Window, frame: Frame, style: Style, *, numbers: bool = True,
-    decimals: int | None = None, future: bool = False, shift: int = 0, unit: float = 1.0,
+    decimals: int | None = None, peeking: Peeking | None = None, unit: float = 1.0,
 ) -> None:  # fmt: skip
     """Paint the part of ``frame`` in ``window`` into ``rect``, whose edges are the window's.
 
-    Pixels are never smoothed. Marks, numbers and gaps come with cells that are large enough; ``future`` frames
-    visible cells whose key lies behind the query (key > query + ``shift``, the keys there are more than queries).
+    Pixels are never smoothed. Marks, numbers and gaps come with cells that are large enough; ``peeking`` says which
+    visible cells are framed in red.
     """
     rows = range(max(math.floor(window[0]), frame.rows[0]), min(math.ceil(window[1]), frame.rows[1]))
     cols = range(max(math.floor(window[2]), frame.cols[0]), min(math.ceil(window[3]), frame.cols[1]))
@@ -119,11 +142,11 @@ def paint_cells(
         _paint_marks(painter, grid, shown, style)
         if numbers:
             _paint_numbers(painter, grid, frame, shown, decimals, unit)
-        if future:
-            _frame_future_cells(painter, grid, shown, shift, style)
-    elif future:
+        if peeking is not None:
+            _frame_hidden_cells(painter, grid, shown, peeking, style)
+    elif peeking is not None:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        _outline_future(painter, grid, shift, frame, style, unit)
+        _outline_hidden(painter, grid, peeking, style, unit)
     painter.restore()
 
 
@@ -134,27 +157,54 @@ def _seen(plane: npt.NDArray[np.uint8], frame: Frame, grid: _Grid) -> npt.NDArra
 
 
 def _paint_pixels(painter: QPainter, grid: _Grid, frame: Frame, style: Style) -> None:
-    level, (top, _), (left, _) = frame.level, frame.rows, frame.cols
-    first_row, first_col = (grid.rows.start - top) // level, (grid.cols.start - left) // level
-    part = frame.rgb[first_row : -(-(grid.rows.stop - top) // level), first_col : -(-(grid.cols.stop - left) // level)]
+    """Each pixel of the device takes the colour of the cell under its middle.
+
+    Qt's own scaling counts in 1/65536 of a pixel from the image's corner: with large cells, or a coarse frame of a
+    million columns under a window of ten, its edges would leave the cells.
+    """
+    device = painter.device()
+    ratio = device.devicePixelRatioF() if device is not None else 1.0
+    down = _places(grid.rect.top(), grid.rect.bottom(), grid.window[:2], frame.rows, frame.level, ratio)
+    across = _places(grid.rect.left(), grid.rect.right(), grid.window[2:], frame.cols, frame.level, ratio)
+    if down is None or across is None:
+        return
+    (y, rows), (x, cols) = down, across
+    strip = max(1, _STRIP // len(cols))
+    for start in range(0, len(rows), strip):
+        part = _part(frame, rows[start : start + strip], cols, style)
+        height, width = part.shape
+        image = QImage(part.data, width, height, 4 * width, QImage.Format.Format_RGB32)
+        image.setDevicePixelRatio(ratio)
+        painter.drawImage(QPointF(x / ratio, (y + start) / ratio), image)
+
+
+def _part(frame: Frame, rows: npt.NDArray[np.intp], cols: npt.NDArray[np.intp], style: Style) -> npt.NDArray[np.uint32]:
+    """The frame's pixels at ``rows`` × ``cols``, both rising, in the style's own grounds."""
+    part = frame.rgb[rows[0] : rows[-1] + 1, cols[0] : cols[-1] + 1]
+    if part.shape[0] > len(rows):
+        part, rows = part.take(rows - rows[0], axis=0), np.arange(len(rows))
     for kind, ground in (CellClass.MASKED, style.masked), (CellClass.PADDED, style.padded):
         if ground.rgb() != GROUNDS[kind]:
             part = np.where(part == GROUNDS[kind], np.uint32(ground.rgb()), part)
-    part = np.ascontiguousarray(part)
-    height, width = part.shape
-    image = QImage(part.data, width, height, 4 * width, QImage.Format.Format_RGB32)
-    row, col = top + first_row * level, left + first_col * level
-    # the last bin may be partial, so the image can reach beyond the map: the clip cuts it
-    target = QRectF(
-        QPointF(grid.x(col), grid.y(row)), QPointF(grid.x(col + width * level), grid.y(row + height * level))
-    )
-    edge = QRectF(grid.rect.topLeft(), QPointF(grid.x(frame.cols[1]), grid.y(frame.rows[1])))
-    painter.save()
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
-    painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, on=False)
-    painter.setClipRect(edge, Qt.ClipOperation.IntersectClip)
-    painter.drawImage(target, image)
-    painter.restore()
+    if part.shape[1] != len(cols):
+        part = part.take(cols - cols[0], axis=1)
+    if part.shape[0] != len(rows):
+        part = part.take(rows - rows[0], axis=0)
+    return np.ascontiguousarray(part)
+
+
+def _places(
+    low: float, high: float, window: tuple[float, ...], span: tuple[int, int], level: int, ratio: float
+) -> tuple[int, npt.NDArray[np.intp]] | None:
+    """The first pixel of the device in a rectangle's side, and the frame's pixel under it and each that follows."""
+    first, last = math.floor(low * ratio), math.ceil(high * ratio)
+    middles = (np.arange(first, last) + 0.5) / ratio - low
+    cells = window[0] + middles * ((window[1] - window[0]) / (high - low))
+    inside = np.flatnonzero((cells >= span[0]) & (cells < span[1]) & (middles >= 0) & (middles < high - low))
+    if not inside.size:
+        return None
+    places = np.floor((cells[inside[0] : inside[-1] + 1] - span[0]) / level).astype(np.intp)
+    return first + int(inside[0]), places
 
 
 # ------------------------------------------------------------------------------------------------------------ marks
@@ -175,11 +225,11 @@ def _paint_hatching(painter: QPainter, grid: _Grid, masked: npt.NDArray[np.bool_
     if not area.isEmpty():
         painter.save()
         painter.setClipPath(area, Qt.ClipOperation.IntersectClip)
-        _hatch(painter, area.boundingRect(), grid.rect.topLeft(), grid.side, style)
+        hatch(painter, area.boundingRect(), grid.rect.topLeft(), grid.side, style)
         painter.restore()
 
 
-def _hatch(painter: QPainter, area: QRectF, origin: QPointF, side: float, style: Style) -> None:
+def hatch(painter: QPainter, area: QRectF, origin: QPointF, side: float, style: Style) -> None:
     """Rising lines over ``area``, counted from ``origin`` so that neighbouring areas agree."""
     # where a cross stands in the cell the lines can be faint; alone they have to be the mark
     crossed = side >= CROSSED_FROM
@@ -284,7 +334,7 @@ def paint_swatch(painter: QPainter, square: QRectF, kind: CellClass | None, styl
         painter.fillRect(square, own.get(kind) or QColor.fromRgb(GROUNDS[kind]))
         if kind == CellClass.MASKED:
             painter.setClipRect(square, Qt.ClipOperation.IntersectClip)
-            _hatch(painter, square, square.topLeft(), HATCHED_FROM, style)
+            hatch(painter, square, square.topLeft(), HATCHED_FROM, style)
         else:
             _paint_mark(painter, square, kind, style)
     painter.restore()
@@ -325,38 +375,69 @@ def _paint_numbers(
         return
 
 
-# ----------------------------------------------------------------------------------------------------------- future
+# ---------------------------------------------------------------------------------------------------------- peeking
 
 
-def _frame_future_cells(painter: QPainter, grid: _Grid, shown: npt.NDArray[np.uint8], shift: int, style: Style) -> None:
-    rows, cols = np.ogrid[grid.rows.start : grid.rows.stop, grid.cols.start : grid.cols.stop]
-    hidden = (shown == CellClass.MASKED) | (shown == CellClass.DROPPED)
+@lru_cache(maxsize=8)
+def _visible_runs(peeking: Peeking, rows: range) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """First key and the end of the keys that each query of ``rows`` may see; kept, since all heads ask the same."""
+    positions = np.arange(rows.start, rows.stop, rows.step) + peeking.shift
+    if isinstance(peeking.shape, Blocks):  # `visible_run` walks through all documents for each row
+        starts = np.array([0, *accumulate(peeking.shape.lengths)])
+        ends = np.minimum(positions + 1, peeking.n_keys)
+        return np.minimum(starts[np.searchsorted(starts, positions, side="right") - 1], ends), ends
+    runs = [visible_run(peeking.shape, position, peeking.n_keys) for position in positions.tolist()]
+    firsts, ends = np.array(runs, np.int64).reshape(-1, 2).T
+    return firsts, ends
+
+
+def _frame_hidden_cells(
+    painter: QPainter, grid: _Grid, shown: npt.NDArray[np.uint8], peeking: Peeking, style: Style
+) -> None:
+    firsts, ends = _visible_runs(peeking, grid.rows)
+    cols = np.arange(grid.cols.start, grid.cols.stop)
+    behind = (cols < firsts[:, None]) | (cols >= ends[:, None])
+    unseen = (shown == CellClass.MASKED) | (shown == CellClass.DROPPED)
     width = min(max(grid.side / 40, 1.4), 5.0)
     pen = QPen(style.leak, width)
     pen.setJoinStyle(Qt.PenJoinStyle.MiterJoin)
     painter.setPen(pen)
     painter.setBrush(Qt.BrushStyle.NoBrush)
     inset = width / 2 + (3.6 if grid.side >= 60 else 1)  # the cross-hair's own frame stays outside of it
-    for row, col in np.argwhere((cols > rows + shift) & ~hidden).tolist():
+    for row, col in np.argwhere(behind & ~unseen).tolist():
         cell = grid.cell(grid.rows.start + row, grid.cols.start + col)
         painter.drawRect(cell.adjusted(inset, inset, -inset, -inset))
 
 
-def _outline_future(painter: QPainter, grid: _Grid, shift: int, frame: Frame, style: Style, unit: float) -> None:
-    """One red line around all visible future cells, in steps where a step can be seen."""
-    right = frame.cols[1]
-    rows = [row for row in grid.rows if row + shift + 1 < right]
-    if not rows:
-        return
-    first, last = rows[0], rows[-1] + 1
-    corners = [QPointF(grid.x(right), grid.y(first))]
-    if grid.side >= _STAIRS_FROM:
-        for row in rows:
-            edge = grid.x(max(row + shift + 1, 0))
-            corners += [QPointF(edge, grid.y(row)), QPointF(edge, grid.y(row + 1))]
-    else:
-        corners += [QPointF(grid.x(first + shift + 1), grid.y(first)), QPointF(grid.x(last + shift), grid.y(last))]
-    corners.append(QPointF(grid.x(right), grid.y(last)))
+def _outline_hidden(painter: QPainter, grid: _Grid, peeking: Peeking, style: Style, unit: float) -> None:
+    """Red lines around the visible cells that the shape hides, at each side of what it shows."""
+    step = max(1, int(0.5 / grid.cell_h))  # two rows a pixel are enough
+    rows = range(grid.rows.start, grid.rows.stop, step)
+    firsts, ends = _visible_runs(peeking, rows)
+    beyond = math.ceil(8 * unit / grid.cell_w)  # coordinates stay near the sheet, a million columns out as well
+    low, high = math.floor(grid.window[2]) - beyond, math.ceil(grid.window[3]) + beyond
+    area = QPainterPath()
+    for edges, border in (ends, peeking.n_keys), (firsts, 0):
+        outer = grid.x(min(max(border, low), high))
+        for _, start, stop in _runs((edges != border)[None]):
+            tops = np.append(np.array(rows)[start:stop], min(rows[stop - 1] + step, grid.rows.stop))
+            corners = _corners(grid, tops, np.clip(edges[start:stop], low, high))
+            closed = [QPointF(outer, corners[0].y()), *corners, QPointF(outer, corners[-1].y())]
+            area.addPolygon(QPolygonF([*closed, closed[0]]))
+    if (firsts >= ends).any():  # rows that see nothing join what lies left of the others to what lies right
+        area = area.simplified()
     painter.setPen(QPen(style.leak, 2.0 * max(1.0, unit)))
     painter.setBrush(Qt.BrushStyle.NoBrush)
-    painter.drawPolygon(QPolygonF(corners))
+    painter.drawPath(area)
+
+
+def _corners(grid: _Grid, tops: npt.NDArray[np.int64], edges: npt.NDArray[np.int64]) -> list[QPointF]:
+    """The line along ``edges``, one for each row from ``tops`` to the next: in steps where a step can be seen."""
+    if grid.side >= _STAIRS_FROM:
+        rows, cols = np.repeat(tops, 2)[1:-1], np.repeat(edges, 2)
+    else:
+        rows, cols = tops, np.append(edges, edges[-1])
+        turns = (np.diff(cols, 2) != 0) | (np.diff(rows, 2) != 0)
+        kept = np.concatenate([[True], turns, [True]])
+        rows, cols = rows[kept], cols[kept]
+    return [QPointF(grid.x(col), grid.y(row)) for row, col in zip(rows.tolist(), cols.tolist(), strict=True)]

@@ -71,8 +71,17 @@ def label_step(cell: float, least: float) -> int:
     return step
 
 
-def widest_ems(labels: Labels) -> float:
-    """Width in ems of the widest label, at most nine; of a long axis a sample is measured."""
-    every = max(1, len(labels) // 256)
-    shown = [labels[place] for place in range(0, len(labels), every)]
-    return min(max(map(text_ems, [*shown, labels[-1]])), _LABEL_EMS)
+def widest_ems(labels: Labels, span: tuple[int, int] | None = None) -> float:
+    """Width in ems of the widest label (of a half-open ``span`` of them), at most seven; of a long one a sample's."""
+    return min(max(map(text_ems, _sample(labels, span))), _LABEL_EMS)
+
+
+def are_numbers(labels: Labels, span: tuple[int, int] | None = None) -> bool:
+    """Whether the labels (of a half-open ``span`` of them) count; of a long one a sample is looked at."""
+    return all(label.isdigit() for label in _sample(labels, span))
+
+
+def _sample(labels: Labels, span: tuple[int, int] | None) -> list[str]:
+    """At most some 256 labels, the last one among them."""
+    first, end = span or (0, len(labels))
+    return [*(labels[place] for place in range(first, end, max(1, (end - first) // 256))), labels[end - 1]]

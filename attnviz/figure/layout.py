@@ -1,6 +1,7 @@
 """Where things go: maps, labels, sums, colour bar, legend and captions, as pure arithmetic in pixels. No Qt.
 
-A ``unit`` scales type and gaps: 1 on screen, larger on a large sheet. Nothing that is laid out overlaps.
+A ``unit`` scales type and gaps: 1 on screen, larger on a large sheet. Nothing that is laid out overlaps. A sheet may
+show a window of the map alone; then the window's shape and labels count.
 """
 
 from __future__ import annotations
@@ -10,14 +11,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple
 
-from attnviz.figure.labels import axis_labels, label_step, map_shape, widest_ems
+from attnviz.figure.labels import are_numbers, axis_labels, label_step, map_shape, widest_ems
 from attnviz.frames import Outline, level_for
 from attnviz.spec import WEIGHT_STAGES
 
 __all__ = [
-    "Box", "FigureLayout", "PanelLayout", "Subject", "figure_layout", "map_shape", "map_size", "panel_layout",
-    "paper_layout", "screen_layout", "subject_of",
+    "Box", "FigureLayout", "PanelLayout", "Span", "Subject", "clipped", "figure_layout", "map_shape", "map_size",
+    "panel_layout", "paper_layout", "screen_layout", "subject_of",
 ]  # fmt: skip
+
+Span = tuple[int, int]
+"""Rows or columns of a map, half-open."""
 
 LABELLED_UP_TO: Final = 6
 """A grid of more panels has no token labels at each map."""
@@ -75,7 +79,11 @@ class Box(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a layout depends on: the map's shape, the widest labels in ems of their font, whether rows have sums."""
+    """What a layout depends on: the map's shape, the widest labels in ems of their font, whether rows have sums.
+
+    ``square`` cells stay so whatever the shape; otherwise those of a long map may be longer than wide. Columns that
+    are ``numbered`` count, so some of their labels tell the others.
+    """
 
     rows: int
     cols: int
@@ -83,6 +91,8 @@ class Subject:
     column_ems: float = 0.0
     sums: bool = False
     titled: bool = True
+    square: bool = False
+    numbered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,46 +145,67 @@ class FigureLayout:
         return (*around, *(box for panel in self.panels for box in panel.boxes))
 
 
-def subject_of(outline: Outline) -> Subject:
-    """What the layout of the shown stage depends on."""
+def clipped(outline: Outline, rows: Span | None, cols: Span | None) -> tuple[Span, Span]:
+    """The part of ``rows`` and ``cols`` (None for all) that the shown stage's map has, a cell of it at least."""
+    n_rows, n_cols = map_shape(outline)
+
+    def clip(span: Span | None, end: int) -> Span:
+        first, last = span or (0, end)
+        first = min(max(first, 0), end - 1)
+        return first, min(max(last, first + 1), end)
+
+    return clip(rows, n_rows), clip(cols, n_cols)
+
+
+def subject_of(outline: Outline, window: tuple[Span, Span] | None = None) -> Subject:
+    """What the layout of the shown stage depends on; of a part of its map where there is a ``window`` (rows, cols)."""
     rows, columns = axis_labels(outline)
+    whole = (0, len(rows)), (0, len(columns))
+    row_span, column_span = window or whole
     return Subject(
-        len(rows),
-        len(columns),
-        widest_ems(rows),
-        widest_ems(columns),
+        row_span[1] - row_span[0],
+        column_span[1] - column_span[0],
+        widest_ems(rows, row_span),
+        widest_ems(columns, column_span),
         sums=outline.stage in WEIGHT_STAGES,
         titled=len(outline.panels) > 1,
+        square=(row_span, column_span) != whole,
+        numbered=are_numbers(columns, column_span),
     )
 
 
 # ------------------------------------------------------------------------------------------------------------ cells
 
 
-def map_size(room: tuple[float, float], shape: tuple[int, int], unit: float = 1.0) -> tuple[int, int]:
+def map_size(
+    room: tuple[float, float], shape: tuple[int, int], unit: float = 1.0, *, square: bool = False
+) -> tuple[int, int]:
     """Width and height in whole pixels of a map of ``shape`` (rows, columns) in ``room`` (width, height).
 
-    Cells are square where the map nearly is, else at most three times as long as wide, and no larger than a hand.
-    They are whole pixels where that costs little; of a map with several cells a pixel, pixels of the map are whole
-    pixels of the sheet where that costs little.
+    Cells are square where the map nearly is, else (if not ``square``) at most three times as long as wide, and no
+    larger than a hand. They are whole pixels where that costs little; of a map with several cells a pixel, pixels of
+    the map are whole pixels of the sheet where that costs little.
     """
     (width, height), (n_rows, n_cols) = (max(room[0] + 1e-6, 1.0), max(room[1] + 1e-6, 1.0)), shape
     cap = _CELL_CAP * unit
     cell_w, cell_h = min(width / n_cols, cap), min(height / n_rows, cap)
     side = min(cell_w, cell_h)
-    stretch = 1.0 if 2 / 3 <= n_cols / n_rows <= 3 / 2 else _STRETCH
+    stretch = 1.0 if square or 2 / 3 <= n_cols / n_rows <= 3 / 2 else _STRETCH
     cell_w, cell_h = min(cell_w, side * stretch), min(cell_h, side * stretch)
     if side >= 1:
         return min(_whole_cells(cell_w, n_cols), int(width)), min(_whole_cells(cell_h, n_rows), int(height))
     level = max(level_for(n_rows, int(cell_h * n_rows + 1e-6)), level_for(n_cols, int(cell_w * n_cols + 1e-6)))
-    across, down = _whole_cells(cell_w * level, -(-n_cols // level)), _whole_cells(cell_h * level, -(-n_rows // level))
+    across, down = _whole_cells(cell_w * level, n_cols / level), _whole_cells(cell_h * level, n_rows / level)
     return min(across, int(width)), min(down, int(height))
 
 
-def _whole_cells(cell: float, count: int) -> int:
-    """Pixels of ``count`` cells of at most ``cell`` pixels, each of them whole if four fifths of the size remain."""
+def _whole_cells(cell: float, count: float) -> int:
+    """Pixels of ``count`` cells of at most ``cell`` pixels, each of them whole if four fifths of the size remain.
+
+    The last cell may be a part of one.
+    """
     whole = math.floor(cell + 1e-6)
-    return max(1, whole * count if whole >= 0.8 * cell else math.floor(cell * count + 1e-6))
+    return max(1, math.ceil(whole * count - 1e-6) if whole >= 0.8 * cell else math.floor(cell * count + 1e-6))
 
 
 # ----------------------------------------------------------------------------------------------------------- panels
@@ -193,7 +224,7 @@ def panel_layout(outer: Box, subject: Subject, *, unit: float = 1.0, labelled: b
                 panel = _arranged(outer, subject, unit, label_px, slanted=slanted, sums=False)
             step = label_step(cell_w, LEAST_LABEL_STEP * unit)
             fits = subject.column_ems * label_px * 1.1 <= cell_w * step
-            if fits or slanted or subject.column_ems <= _SHORT_EMS:
+            if fits or slanted or subject.numbered or subject.column_ems <= _SHORT_EMS:
                 break
         if label_px <= max(least, 0.2 * min(cell_w, cell_h) + 1e-6):
             break
@@ -205,7 +236,8 @@ def _arranged(
 ) -> PanelLayout:
     """The panel for one choice of label size (None for no labels) and slant."""
     gap = 6 * unit
-    title_h = 22 * unit if subject.titled and outer.height > 66 * unit else 0.0
+    worth_from = (66 if outer.width < 3 * outer.height else 36) * unit  # of a low, wide map it costs less of the whole
+    title_h = 22 * unit if subject.titled and outer.height > worth_from else 0.0
     left = top = right = overhang = 0.0
     if label_px is not None:
         left = min(subject.row_ems * label_px, outer.width * 0.3) + gap
@@ -219,12 +251,13 @@ def _arranged(
         right = sums_px * 2.6 + 2 * gap
     bottom = sums_px * 1.5 if sums and slanted else 0.0  # slanted labels lean over the sums' own header
     room = outer.width - left - max(right, overhang), outer.height - title_h - top - bottom
-    width, height = map_size(room, (subject.rows, subject.cols), unit)
+    width, height = map_size(room, (subject.rows, subject.cols), unit, square=subject.square)
     across, down = left + width + max(right, overhang), title_h + top + height + bottom
     x = outer.x + math.floor(max(outer.width - across, 0) / 2 + left)
     y = outer.y + math.floor(max(outer.height - down, 0) / 2 + title_h + top)
     map_rect = Box(x, y, max(min(width, outer.right - x), 1), max(min(height, outer.bottom - y), 1))
     labels = label_px is not None
+    feet = 0.2 * (label_px or 0.0) if slanted else 0.0  # room for what hangs below a slanted line, as in g and ,
     sums_box = Box(map_rect.right + gap, y, right - gap, map_rect.height) if sums else None
     header = None
     if sums_box is not None:
@@ -235,7 +268,7 @@ def _arranged(
         map_rect=map_rect,
         title=Box(x, y - top - title_h, map_rect.width + max(right, overhang), title_h) if title_h else None,
         row_labels=Box(x - left, y, left - gap, map_rect.height) if labels else None,
-        column_labels=Box(x, y - top, map_rect.width, top) if labels else None,
+        column_labels=Box(x, y - top, map_rect.width, top - feet) if labels else None,
         overhang=Box(map_rect.right, y - top, overhang, top) if slanted else None,
         sums=sums_box,
         sums_header=header,
@@ -258,9 +291,15 @@ def screen_layout(
     return figure_layout(subject_of(outline), n_panels, size, large_first=large_first, margin=12.0)
 
 
-def paper_layout(outline: Outline, n_panels: int, size: tuple[float, float], unit: float) -> FigureLayout:
-    """A picture that stands alone: headings above, legend and two captions below."""
-    return figure_layout(subject_of(outline), n_panels, size, unit=unit, margin=32 * unit, headings=2, captions=2)
+def paper_layout(
+    outline: Outline, n_panels: int, size: tuple[float, float], unit: float, window: tuple[Span, Span] | None = None
+) -> FigureLayout:
+    """A picture that stands alone: headings above, legend and two captions below.
+
+    The maps are of ``window`` (rows, cols) alone where there is one, with its shape and its labels.
+    """
+    subject = subject_of(outline, window)
+    return figure_layout(subject, n_panels, size, unit=unit, margin=32 * unit, headings=2, captions=2)
 
 
 def figure_layout(
@@ -296,7 +335,8 @@ def figure_layout(
         panels = _grid(main, subject, n_panels, unit, labelled=False)
         if n_panels <= LABELLED_UP_TO:
             labelled = _grid(main, subject, n_panels, unit, labelled=True)
-            panels = labelled if _area(labelled[0]) >= _LABELS_WORTH * _area(panels[0]) else panels
+            fit = max(_used(panel).right for panel in labelled) <= main.right + 1e-6
+            panels = labelled if fit and _area(labelled[0]) >= _LABELS_WORTH * _area(panels[0]) else panels
         shift = math.floor(max(main.right - max(_used(panel).right for panel in panels), 0) / 2)
         panels = [_shifted(panel, shift) for panel in panels]
         group_right, spans = max(_used(panel).right for panel in panels), panels

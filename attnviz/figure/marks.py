@@ -89,6 +89,20 @@ def row_sum(value: float) -> tuple[str, bool]:
     return ("NaN", False) if math.isnan(value) else (f"{value:.2f}", abs(value - 1) <= _SUM_TOLERANCE)
 
 
+def exact_value(value: float | None, kind: CellClass | None) -> str:
+    """A cell's number in four digits, or what it is in words where it is no number; "…" while it is computed."""
+    if value is None or kind is None:
+        return "…"
+    words = {
+        CellClass.MASKED: QCoreApplication.translate("Figure", "masked"),
+        CellClass.DROPPED: QCoreApplication.translate("Figure", "dropped"),
+        CellClass.PADDED: QCoreApplication.translate("Figure", "padded"),
+        CellClass.ZERO: QCoreApplication.translate("Figure", "exactly 0"),
+        CellClass.NAN: "NaN",
+    }.get(kind)
+    return words or f"{value:.4g}".replace("-inf", "−∞").replace("-", "−")
+
+
 # ------------------------------------------------------------------------------------------------------------ words
 
 
@@ -120,15 +134,22 @@ def circumstances(spec: AttentionSpec) -> str:
     return " · ".join(parts)
 
 
-def axes_caption(stage: str, level: int) -> str:
+def pixel_words(level: int, pooling: str) -> str:
+    """What a pixel shows that covers level × level cells."""
+    if pooling == "mean":
+        return QCoreApplication.translate("Figure", "mean of {0} × {0} cells").format(level)
+    if pooling == "share":
+        return QCoreApplication.translate("Figure", "share of the row's mass, {0} keys wide").format(level)
+    return QCoreApplication.translate("Figure", "brightest of {0} × {0} cells").format(level)
+
+
+def axes_caption(stage: str, level: int, pooling: str = "max") -> str:
     """What rows and columns are, and what a pixel is where it covers several cells."""
     if stage in QUERY_KEY_STAGES:
         caption = QCoreApplication.translate("Figure", "row = who asks, column = who is looked at")
     else:
         caption = QCoreApplication.translate("Figure", "row = token, column = dimension")
-    if level > 1:
-        caption += " · " + QCoreApplication.translate("Figure", "brightest of {0} × {0} cells").format(level)
-    return caption
+    return f"{caption} · {pixel_words(level, pooling)}" if level > 1 else caption
 
 
 def scale_caption(stage: str, scale: Scale, view: View) -> str:
@@ -171,6 +192,8 @@ def legend_entries(picture: Picture) -> tuple[LegendEntry, ...]:
     counts = [frame.counts for frame in frames]
 
     def entry(kind: CellClass | None, word: str, numbers: list[int]) -> LegendEntry:
+        if min(numbers) < 0:  # nobody counted them
+            return LegendEntry(kind, word)
         same = len(numbers) > 1 and numbers[0] > 0 and len(set(numbers)) == 1
         each = QCoreApplication.translate("Figure", "{0} {1} a head")
         return LegendEntry(kind, each.format(word, f"{numbers[0]:,}") if same else f"{word} {sum(numbers):,}")

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from PySide6.QtCore import QCoreApplication, QPointF, QRectF, Qt
-from PySide6.QtGui import QFont, QImage, QPainter, QPainterPath, QPen
+from PySide6.QtGui import QImage, QPainter, QPainterPath, QPen
 
 from attnviz import colour
 from attnviz.figure import cells, layout, marks
-from attnviz.figure.cells import DARK, LIGHT, Style, Window, paint_cells
+from attnviz.figure.cells import DARK, LIGHT, Peeking, Style, Window, paint_cells, peeking_of
 from attnviz.figure.fonts import draw_text, load_fonts, sized, text_width
 from attnviz.figure.labels import Labels, axis_labels, label_step, map_shape
 from attnviz.frames import Frame, Outline
@@ -19,8 +18,8 @@ from attnviz.session import Cell, Picture
 from attnviz.spec import View
 
 __all__ = [
-    "DARK", "LIGHT", "Style", "Window", "paint_cells", "paint_colour_bar", "paint_figure", "paint_legend",
-    "paint_panel", "paint_surroundings",
+    "DARK", "LIGHT", "Peeking", "Style", "Window", "paint_cells", "paint_colour_bar", "paint_legend", "paint_panel",
+    "paint_surroundings", "peeking_of",
 ]  # fmt: skip
 
 _LEFT, _RIGHT, _CENTRE = Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignRight, Qt.AlignmentFlag.AlignHCenter
@@ -38,8 +37,7 @@ def paint_panel(
     window = window or (0.0, float(n_rows), 0.0, float(n_cols))
     paint_cells(
         painter, QRectF(*place.map_rect), window, frame, style, numbers=numbers, decimals=decimals,
-        future=outline.has_future and not outline.future_hidden, shift=outline.n_keys - outline.n_queries,
-        unit=place.unit,
+        peeking=peeking_of(outline), unit=place.unit,
     )  # fmt: skip
     paint_surroundings(painter, place, window, frame, outline, style, selected=selected)
 
@@ -60,9 +58,10 @@ def paint_surroundings(
         painter.setPen(style.ink)
         title = marks.panel_title(frame, frame.panel if frame is not None else panel)
         draw_text(painter, QRectF(*place.title), _LEFT, title)
-    rows, columns = axis_labels(outline)
-    painter.setFont(sized(place.label_px))
     current = cross or selected
+    if place.row_labels is not None or place.column_labels is not None:
+        rows, columns = axis_labels(outline)
+        painter.setFont(sized(place.label_px))
     if place.row_labels is not None:
         _paint_row_labels(painter, place, window, rows, style, current.row if current else None)
     if place.column_labels is not None:
@@ -128,6 +127,9 @@ def _paint_column_labels(
         painter.setPen(style.accent if col == current else style.ink)
         if level or not place.slanted:
             width = min(cell * step, 2 * (strip.x + reach - middle)) if step > 1 else cell
+            half = text_width(font, labels[col]) / 2
+            if step > 1 and (middle - half < strip.x - 4 * place.unit or half > width / 2 + 1):
+                continue  # it would run into the rows' own labels, or be cut at the right edge
             rect = QRectF(middle - width / 2, strip.bottom - px * 1.6, width, px * 1.6)
             draw_text(painter, rect, _CENTRE, labels[col])
             continue
@@ -251,7 +253,8 @@ def paint_legend(painter: QPainter, plan: layout.FigureLayout, picture: Picture,
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.setFont(sized(13 * unit))
     painter.setPen(style.muted)
-    said = (marks.axes_caption(outline.stage, max(frame.level for frame in frames)), outline.origin)
+    coarsest = max(frames, key=lambda frame: frame.level)
+    said = (marks.axes_caption(outline.stage, coarsest.level, coarsest.pooling), outline.origin)
     for box, text in zip(plan.captions, said, strict=False):
         draw_text(painter, QRectF(*box), _LEFT, text)
     x, y, line, side = plan.legend.x, plan.legend.y, 22 * unit, 13 * unit
@@ -268,26 +271,3 @@ def paint_legend(painter: QPainter, plan: layout.FigureLayout, picture: Picture,
         draw_text(painter, text_rect, _LEFT, entry.text)
         x += width + 20 * unit
     painter.restore()
-
-
-def paint_figure(
-    painter: QPainter, plan: layout.FigureLayout, picture: Picture, style: Style, *, numbers: bool = True,
-    decimals: int | None = None, selected: Cell | None = None,
-) -> None:  # fmt: skip
-    """A whole picture: headings, every panel in order, colour bar, captions and legend."""
-    outline, frames = picture.outline, picture.heads
-    if outline is None:
-        return
-    load_fonts()
-    unit = plan.unit
-    fonts: list[tuple[QFont, Any]] = [(sized(22 * unit), style.ink), (sized(14 * unit), style.muted)]
-    said = (marks.stage_title(outline.stage), marks.circumstances(picture.spec))
-    for box, text, (font, pen) in zip(plan.headings, said, fonts, strict=False):
-        painter.setFont(font)
-        painter.setPen(pen)
-        draw_text(painter, QRectF(*box), _LEFT, text)
-    for place, frame in zip(plan.panels, frames, strict=False):
-        paint_panel(painter, place, frame, outline, style, numbers=numbers, decimals=decimals, selected=selected)
-    if frames:
-        paint_colour_bar(painter, plan, frames[0], picture.view, style)
-    paint_legend(painter, plan, picture, style)

@@ -28,7 +28,7 @@ def _row(name: str, group: str, text: object, *keys: str, on_map: bool = True, c
 
 
 ROWS: tuple[ActionRow, ...] = (
-    _row("open", "File", QT_TRANSLATE_NOOP("Actions", "Open spec…"), "Ctrl+O", on_map=False),
+    _row("open", "File", QT_TRANSLATE_NOOP("Actions", "Open…"), "Ctrl+O", on_map=False),
     _row("save", "File", QT_TRANSLATE_NOOP("Actions", "Save spec…"), "Ctrl+S", on_map=False),
     _row("export", "File", QT_TRANSLATE_NOOP("Actions", "Export picture…"), "Ctrl+E", on_map=False),
     _row("quit", "File", QT_TRANSLATE_NOOP("Actions", "Quit"), "Ctrl+Q", on_map=False),
@@ -67,6 +67,7 @@ ROWS: tuple[ActionRow, ...] = (
     _row("cell_right", "Move", QT_TRANSLATE_NOOP("Actions", "Key to the right"), "Right"),
     _row("cell_first", "Move", QT_TRANSLATE_NOOP("Actions", "First token"), "Home"),
     _row("cell_last", "Move", QT_TRANSLATE_NOOP("Actions", "Last token"), "End"),
+    _row("go_to", "Move", QT_TRANSLATE_NOOP("Actions", "Go to token…"), "Ctrl+G", on_map=False),
     _row("pan_up", "Move", QT_TRANSLATE_NOOP("Actions", "Pan up"), "Ctrl+Up"),
     _row("pan_down", "Move", QT_TRANSLATE_NOOP("Actions", "Pan down"), "Ctrl+Down"),
     _row("pan_left", "Move", QT_TRANSLATE_NOOP("Actions", "Pan left"), "Ctrl+Left"),
@@ -116,11 +117,18 @@ def shown_keys(row: ActionRow) -> str:
 
 
 def key_table() -> list[tuple[str, str, str]]:
-    """(group, text, keys) of every action that has keys, for the F1 page; the held and ranged keys come last."""
+    """(group, text, keys) of every action that has keys, for the F1 page; what no action can say comes last."""
     table = [(translated(row.group), translated(row.text), shown_keys(row)) for row in ROWS if row.keys]
     attention = translated("Attention")
     table.append(
         (attention, translated(str(QT_TRANSLATE_NOOP("Actions", "Show the state before, while held"))), "Space")
     )
     table.append((attention, translated(str(QT_TRANSLATE_NOOP("Actions", "Go to a stage"))), "1 … 9"))
+    for text, hand in (
+        (QT_TRANSLATE_NOOP("Actions", "Zoom about the pointer"), QT_TRANSLATE_NOOP("Actions", "wheel, pinch")),
+        (QT_TRANSLATE_NOOP("Actions", "Zoom in on a cell"), QT_TRANSLATE_NOOP("Actions", "double-click")),
+        (QT_TRANSLATE_NOOP("Actions", "Pan"), QT_TRANSLATE_NOOP("Actions", "drag")),
+        (QT_TRANSLATE_NOOP("Actions", "Pan sideways"), QT_TRANSLATE_NOOP("Actions", "Shift and wheel")),
+    ):
+        table.append((translated("Move"), translated(str(text)), translated(str(hand))))
     return table

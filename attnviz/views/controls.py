@@ -23,17 +23,24 @@ from superqt import QLabeledDoubleSlider
 from attnviz.frames import DeviceInfo
 from attnviz.session import Snapshot
 from attnviz.spec import (
+    MAX_HEADS,
+    SHAPE_FORMS,
+    AnyShape,
     AttentionSpec,
     Colours,
     DropoutGenerator,
     DropoutSite,
     DType,
     Norm,
+    Pooling,
     SpecError,
+    TypedWeights,
     View,
     fixed_by,
+    parse_shape,
+    shape_text,
 )
-from attnviz.views.fields import Fields, being_typed, muted_label
+from attnviz.views.fields import DivisorSpin, Fields, being_typed, muted_label
 from attnviz.views.segments import Segments
 
 
@@ -52,7 +59,7 @@ class Controls(QFrame):
         self._spec: AttentionSpec | None = None
         self._view: View | None = None
         self._devices: tuple[tuple[str, str], ...] = ()
-        self._fields = Fields(self)
+        self._fields = Fields(self, self._without_effect)
         self._fields.spec_edited.connect(self.spec_edited)
         self._fields.problem_said.connect(self._on_problem_said)
         self._editors, self._problems = self._fields.editors, self._fields.problems
@@ -84,6 +91,9 @@ class Controls(QFrame):
         mask.setToolTip(self.tr("none: every word sees all · three-step: softmax, × triangle, ÷ row sum · −∞: before "
                                 "the softmax (Shift+M)"))  # fmt: skip
         self._fields.add("mask", mask, mask.chosen, mask.set_value, words=self.tr("mask"), into=self._column)
+        tip = self.tr("which keys a query may see: {forms}").format(forms=SHAPE_FORMS)
+        self._fields.add_line("mask_shape", self.tr("Sha&pe"), self._form(self._column), self._read_shape, tip,
+                              write=shape_text, longest=1000)  # fmt: skip
         self._mask_reason = self._muted()
 
     def _make_dropout(self) -> None:
@@ -149,12 +159,20 @@ class Controls(QFrame):
         form, fields = self._form(inner), self._fields
         fields.add_line("seed", self.tr("&Seed"), form, self._read_seed)
         fields.add_line("dropout_seed", self.tr("D&ropout seed"), form, self._read_dropout_seed)
+        fields.add_line("fill", self.tr("Mask &fill"), form, self._read_fill,
+                        self.tr("what is written over hidden scores: -inf, or a number such as -1e9"),
+                        write=_number_text)  # fmt: skip
+        self._kv_heads = DivisorSpin()
+        self._kv_heads.setToolTip(self.tr("key and value heads; so many query heads share each"))
+        fields.add_spin("num_kv_heads", self.tr("&Key/value heads"), form, 1, MAX_HEADS, self._kv_heads)
         fields.add_spin("d_model", self.tr("&d_model"), form, 0, 1 << 20)
         fields.add_spin("batch", self.tr("&Batch"), form, 1, 4096)
         fields.add_combo("dropout_site", self.tr("Dropout o&n"), form, get_args(DropoutSite))
         fields.add_combo("dropout_generator", self.tr("Dra&wn by"), form, get_args(DropoutGenerator))
         fields.add_line("scale", self.tr("S&cale"), form, self._read_scale,
                         self.tr("auto is 1/√d_head; none; or a factor"))  # fmt: skip
+        fields.add_line("soft_cap", self.tr("Soft cap"), form, self._read_soft_cap,
+                        self.tr("none, or c: scaled scores become c · tanh(s / c)"), write=_number_text)  # fmt: skip
         for field, words in [
             ("scale_after_mask", self.tr("mask be&fore scaling, as the book")),
             ("out_proj", self.tr("output &projection")),
@@ -163,13 +181,19 @@ class Controls(QFrame):
             box = QCheckBox(words)
             fields.add(field, box, box.clicked, box.setChecked, words=words, into=inner)
         looks = self._form(inner)
-        self._norm, self._colours = QComboBox(), QComboBox()
+        self._norm, self._pooling, self._colours = QComboBox(), QComboBox(), QComboBox()
+        self._pooling.setToolTip(self.tr("what a pixel shows that covers several cells"))
+        pooled = {
+            "max": self.tr("brightest"), "mean": self.tr("mean"), "share": self.tr("share of the row's mass"),
+        }  # fmt: skip
         for words, combo, values, field in [
-            (self.tr("Ran&ge"), self._norm, get_args(Norm), "norm"),
-            (self.tr("Co&lours"), self._colours, get_args(Colours), "colours"),
+            (self.tr("Ran&ge"), self._norm, {value: value for value in get_args(Norm)}, "norm"),
+            (self.tr("A pi&xel is"), self._pooling, {value: pooled[value] for value in get_args(Pooling)}, "pooling"),
+            (self.tr("Co&lours"), self._colours, {value: value for value in get_args(Colours)}, "colours"),
         ]:
-            combo.addItems(values)
-            combo.textActivated.connect(lambda value, field=field: self._edit_view(field, value))
+            for value, name in values.items():
+                combo.addItem(name, value)
+            combo.activated.connect(lambda _, field=field, combo=combo: self._edit_view(field, combo.currentData()))
             combo.setAccessibleName(words.replace("&", ""))
             looks.addRow(words, combo)
         self._column.addWidget(page)
@@ -202,12 +226,15 @@ class Controls(QFrame):
         spec = snapshot.spec
         self._show_devices(snapshot)
         changed = spec != self._spec
+        self._kv_heads.of = spec.num_heads
         self._spec = spec
         self._fields.present(snapshot)
         if snapshot.view != self._view:
             self._view = snapshot.view
-            self._norm.setCurrentText(self._view.norm)
-            self._colours.setCurrentText(self._view.colours)
+            for combo, value in (
+                (self._norm, self._view.norm), (self._pooling, self._view.pooling), (self._colours, self._view.colours),
+            ):  # fmt: skip
+                combo.setCurrentIndex(combo.findData(value))
         if changed:
             self._present_words(spec)
 
@@ -293,6 +320,42 @@ class Controls(QFrame):
                 field, self.tr("{field} is “{text}”: give a whole number").format(field=field, text=text)
             ) from None
 
+    def _without_effect(self, spec: AttentionSpec) -> dict[str, str]:
+        """Fields that act on nothing in ``spec``, and why."""
+        reasons = {}
+        if spec.mask != "neg-inf":
+            reasons["fill"] = self.tr("only the −∞ mask writes over scores")
+        if isinstance(spec.source, TypedWeights):
+            reasons["mask_shape"] = reasons["fill"] = fixed_by(spec.source)["mask"].reason
+        return reasons
+
+    def _read_shape(self, text: str) -> AnyShape:
+        shape = parse_shape(text)
+        if shape is None:
+            forms = SHAPE_FORMS.removesuffix(" or FILE.npy")
+            raise SpecError(
+                "mask_shape",
+                self.tr("mask_shape is “{text}”: give {forms}; a file is given on the command line").format(
+                    text=text, forms=forms
+                ),
+            )
+        return shape
+
+    def _read_fill(self, text: str) -> float:
+        return self._number("fill", text, self.tr("give -inf or a number, such as -1e9"))
+
+    def _read_soft_cap(self, text: str) -> float | None:
+        if text.lower() in ("", "none", "—"):
+            return None
+        return self._number("soft_cap", text, self.tr("give none or a number above 0, such as 50"))
+
+    def _number(self, field: str, text: str, would_do: str) -> float:
+        try:
+            return float(text.replace("−", "-").replace("∞", "inf"))
+        except ValueError:
+            said = self.tr("{field} is “{text}”: {would_do}")
+            raise SpecError(field, said.format(field=field, text=text, would_do=would_do)) from None
+
     def _read_scale(self, text: str) -> str | float:
         if text in ("auto", "none"):
             return text
@@ -302,6 +365,10 @@ class Controls(QFrame):
             raise SpecError(
                 "scale", self.tr("scale is “{text}”: give auto, none or a number").format(text=text)
             ) from None
+
+
+def _number_text(value: float | None) -> str:
+    return "none" if value is None else f"{value:g}" if float(f"{value:g}") == value else repr(value)
 
 
 def _device_words(device: DeviceInfo) -> str:

@@ -1,4 +1,4 @@
-"""Where to export the current picture, and at how many pixels."""
+"""Where to export the current picture, at how many pixels, and which part of it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLineEdit,
     QPushButton,
+    QRadioButton,
     QSpinBox,
     QVBoxLayout,
     QWidget,
@@ -24,11 +25,14 @@ MAX_SIDE = 16384
 
 
 class ExportDialog(QDialog):
-    """Asks for a file and a size in pixels; emits ``export_asked(path, (width, height))`` and remembers both."""
+    """Asks for a file and a size in pixels; emits ``export_asked(path, (width, height))`` and remembers both.
+
+    With ``part`` a part of the map is on the screen, and ``whole_map`` says whether all of it is wanted instead.
+    """
 
     export_asked = Signal(object, object)
 
-    def __init__(self, settings: QSettings, parent: QWidget | None = None) -> None:
+    def __init__(self, settings: QSettings, parent: QWidget | None = None, *, part: bool = False) -> None:
         super().__init__(parent)
         self._settings = settings
         self.setWindowTitle(self.tr("Export picture"))
@@ -57,15 +61,30 @@ class ExportDialog(QDialog):
             size_row.addWidget(spin)
         self._match_preset()
 
+        self.on_screen = QRadioButton(self.tr("what is on the screen"))
+        self.whole = QRadioButton(self.tr("the whole map"))
+        part_row = QHBoxLayout()
+        for button in (self.on_screen, self.whole):
+            button.setEnabled(part)
+            part_row.addWidget(button)
+        part_row.addStretch(1)
+        (self.on_screen if part else self.whole).setChecked(True)
+
         form = QFormLayout()
         form.addRow(self.tr("File"), file_row)
         form.addRow(self.tr("Size"), size_row)
+        form.addRow(self.tr("Cells"), part_row)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Save | QDialogButtonBox.StandardButton.Cancel)
         buttons.accepted.connect(self._on_accepted)
         buttons.rejected.connect(self.reject)
         column = QVBoxLayout(self)
         column.addLayout(form)
         column.addWidget(buttons)
+
+    @property
+    def whole_map(self) -> bool:
+        """Whether the whole map is wanted rather than what is on the screen."""
+        return self.whole.isChecked()
 
     @Slot()
     def _on_browse(self) -> None:

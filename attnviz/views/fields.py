@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from PySide6.QtCore import QObject, QSignalBlocker, Signal
@@ -44,14 +44,18 @@ class Fields(QObject):
     """Editors by the name of their field. A person's edit emits one whole spec; a refused one says why beside it.
 
     What was refused stays with its words until the spec changes; what is being typed stays until it is applied.
+    ``greyed`` gives the reason for each field that acts on nothing in a spec, though its source leaves it free.
     """
 
     spec_edited = Signal(object)
     problem_said = Signal(str)
     """A field's name: words have come up beside its editor."""
 
-    def __init__(self, parent: QObject | None = None) -> None:
+    def __init__(
+        self, parent: QObject | None = None, greyed: Callable[[AttentionSpec], Mapping[str, str]] = lambda _spec: {}
+    ) -> None:  # fmt: skip
         super().__init__(parent)
+        self._greyed = greyed
         self.editors: dict[str, QWidget] = {}
         self.problems: dict[str, QLabel] = {}
         self.tips: dict[str, str] = {}
@@ -91,9 +95,11 @@ class Fields(QObject):
         form.addRow(words, editor)
         form.addRow(problem)
 
-    def add_spin(self, field: str, words: str, form: QFormLayout, low: int, high: int) -> None:
+    def add_spin(
+        self, field: str, words: str, form: QFormLayout, low: int, high: int, spin: QSpinBox | None = None
+    ) -> None:  # fmt: skip
         """A whole number; below 1 stands for none, as where a source has no projections."""
-        spin = QSpinBox()
+        spin = spin or QSpinBox()
         spin.setRange(low, high)
         if low == 0:
             spin.setSpecialValueText("—")
@@ -107,13 +113,23 @@ class Fields(QObject):
         combo.textActivated.connect(lambda value: self.edit(field, value))
         self.add_row(field, words, form, combo, combo.setCurrentText)
 
-    def add_line(self, field: str, words: str, form: QFormLayout, read: Callable[[str], Any], tip: str = "") -> None:
+    def add_line(
+        self, field: str, words: str, form: QFormLayout, read: Callable[[str], Any], tip: str = "", *,
+        write: Callable[[Any], str] = str, longest: int = 40,
+    ) -> None:  # fmt: skip
         """A line that ``read`` turns into a value; it may raise `SpecError`. Applied on Enter or on leaving it."""
         line = QLineEdit()
-        line.setMaxLength(40)
+        line.setMaxLength(longest)
         line.setToolTip(tip)
         line.editingFinished.connect(lambda: self._on_line_finished(field, line, read))
-        self.add_row(field, words, form, line, lambda value: line.setText(str(value)))
+        self.add_row(field, words, form, line, lambda value: self._set_line(line, write(value)))
+
+    @staticmethod
+    def _set_line(line: QLineEdit, text: str) -> None:
+        """Put ``text`` into ``line``, its beginning in sight."""
+        if line.text() != text:
+            line.setText(text)
+            line.setCursorPosition(0)
 
     # ------------------------------------------------------------------------------------------------------ present
 
@@ -130,15 +146,15 @@ class Fields(QObject):
                 self.say(snapshot.problem.field, snapshot.problem.sentence)
 
     def _present_values(self, spec: AttentionSpec) -> None:
-        fixed = fixed_by(spec.source)
+        reasons = {**self._greyed(spec), **{field: fixed.reason for field, fixed in fixed_by(spec.source).items()}}
         for field, editor in self.editors.items():
-            if field in fixed or not being_typed(editor):
+            if field in reasons or not being_typed(editor):
                 self.problems[field].hide()
                 blocker = QSignalBlocker(editor)
                 self._show[field](getattr(spec, field))
                 del blocker
-            editor.setEnabled(field not in fixed)
-            editor.setToolTip(fixed[field].reason if field in fixed else self.tips[field])
+            editor.setEnabled(field not in reasons)
+            editor.setToolTip(reasons.get(field, self.tips[field]))
 
     def say(self, field: str, sentence: str) -> None:
         """Put ``sentence`` beside the editor of ``field``, if there is one here."""
@@ -201,3 +217,25 @@ class _Line(QLabel):
 
     def _claim_height(self) -> None:
         self.setMinimumHeight(max(self.heightForWidth(self.width()), 0))
+
+
+class DivisorSpin(QSpinBox):
+    """A whole number whose steps are the numbers that divide ``of`` evenly; any other can be typed, and refused."""
+
+    of = 1
+
+    def stepBy(self, steps: int) -> None:
+        """Go to the next divisor, up or down."""
+        dividing = [n for n in range(1, self.of + 1) if self.of % n == 0]
+        beyond = [n for n in dividing if n > self.value()] if steps > 0 else [n for n in dividing if n < self.value()]
+        if beyond:
+            self.setValue(beyond[0] if steps > 0 else beyond[-1])
+
+    def stepEnabled(self) -> QSpinBox.StepEnabledFlag:
+        """Up below ``of``, down above 1."""
+        flags = QSpinBox.StepEnabledFlag.StepNone
+        if self.value() < self.of:
+            flags |= QSpinBox.StepEnabledFlag.StepUpEnabled
+        if self.value() > 1:
+            flags |= QSpinBox.StepEnabledFlag.StepDownEnabled
+        return flags

@@ -1,116 +1,51 @@
-"""The heads: one map each in a grid, or one large beside a strip, with one zoom and one cross-hair for all.
+"""The heads: one map each in a grid, or one large beside a strip, with one window and one cross-hair for all.
 
-pyqtgraph's ViewBox zooms, pans and links; what a map looks like is `figure.paint`'s, as on paper.
+One widget paints them all, since the heads are always linked; what a map looks like is `figure.paint`'s, as on paper,
+where the window goes is `navigation`'s, and what a hand does to it is `map_mouse`'s.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-import pyqtgraph as pg
-from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QPainter, QPainterPath, QPaintEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+import msgspec
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, Signal, Slot
+from PySide6.QtGui import QHelpEvent, QPainter, QPaintEvent, QRegion
+from PySide6.QtWidgets import QToolTip, QWidget
 
-from attnviz.figure import layout, paint
-from attnviz.frames import Frame, Outline
+from attnviz.figure import layout, marks, paint
+from attnviz.frames import Frame
 from attnviz.session import Cell, Picture, Snapshot, Window
-from attnviz.spec import View, Viewport
+from attnviz.views import map_layout, navigation
+from attnviz.views.asking import Asking, InSight
+from attnviz.views.map_layout import Arrangement
+from attnviz.views.map_mouse import Chart, Hand
+from attnviz.views.minimap import Minimap
 
-GRID_MAX = 6
-_PIXEL_STEP = 64  # a panel's pixels are asked for in these steps, so that resizing recomputes little
 _ZOOM_STEP = 1.5
 
 
-@dataclass(frozen=True, slots=True)
-class _Look:
-    """How every map is drawn at present."""
-
-    style: paint.Style
-    outline: Outline
-    numbers: bool
-    decimals: int | None
-
-
-class _MapItem(pg.GraphicsObject):  # type: ignore[misc]
-    """One head's cells inside its ViewBox, one unit a cell."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._frame: Frame | None = None
-        self._look: _Look | None = None
-        self._bounds = QRectF(0, 0, 1, 1)
-
-    def show_frame(self, frame: Frame | None, look: _Look) -> None:
-        bounds = QRectF(0, 0, look.outline.n_keys, look.outline.n_queries)
-        if frame is not None and look.outline.stage == frame.stage:
-            bounds = QRectF(0, 0, *reversed(layout.map_shape(look.outline)))
-        if bounds != self._bounds:
-            self.prepareGeometryChange()
-            self._bounds = bounds
-        if frame is not self._frame or look != self._look:
-            self._frame, self._look = frame, look
-            self.update()
-
-    def boundingRect(self) -> QRectF:
-        return self._bounds
-
-    def paint(self, painter: QPainter, *_: object) -> None:
-        if self._frame is None or self._look is None:
-            return
-        seen = self.getViewBox().viewRect().intersected(self._bounds)
-        target = painter.worldTransform().mapRect(seen)
-        look = self._look
-        painter.save()
-        painter.resetTransform()
-        paint.paint_cells(
-            painter, target, (seen.top(), seen.bottom(), seen.left(), seen.right()), self._frame, look.style,
-            numbers=look.numbers, decimals=look.decimals,
-            future=look.outline.has_future and not look.outline.future_hidden,
-            shift=look.outline.n_keys - look.outline.n_queries,
-        )  # fmt: skip
-        painter.restore()
-
-
+@dataclass(slots=True)
 class _Panel:
-    """One head on the screen: its ViewBox, its cells, and where it lies."""
+    """One head on the screen: where it lies, and its cells: sharp ones, and the whole map's behind them."""
 
-    def __init__(self, name: str, parent: pg.GraphicsWidget) -> None:
-        self.name = name
-        self.box = pg.ViewBox(enableMenu=False, invertY=True, defaultPadding=0)
-        self.box.setParentItem(parent)  # not in the constructor: the box must notice that it enters the scene
-        self.box.setAspectLocked(False)
-        self.box.setMouseMode(pg.ViewBox.PanMode)
-        self.cells = _MapItem()
-        self.box.addItem(self.cells, ignoreBounds=True)
-        self.frame: Frame | None = None
-        self.place: layout.PanelLayout | None = None
+    name: str
+    place: layout.PanelLayout
+    frame: Frame | None = None
+    backdrop: Frame | None = None
 
+    @property
+    def head(self) -> int | None:
+        number = self.name.removeprefix("head:")
+        return int(number) if number.isdigit() else None
 
-class _Surroundings(pg.GraphicsObject):  # type: ignore[misc]
-    """Titles, token labels, row sums and cross-hairs around the maps, in the widget's pixels."""
-
-    def __init__(self, owner: Heatmaps) -> None:
-        super().__init__()
-        self._owner = owner
-        self._bounds = QRectF()
-
-    def resize(self, size: QSize) -> None:
-        self.prepareGeometryChange()
-        self._bounds = QRectF(0, 0, size.width(), size.height())
-
-    def boundingRect(self) -> QRectF:
-        return self._bounds
-
-    def shape(self) -> QPainterPath:
-        return QPainterPath()  # a hand reaches through to the maps
-
-    def paint(self, painter: QPainter, *_: object) -> None:
-        self._owner.paint_surroundings(painter)
+    @property
+    def bounds(self) -> QRectF:
+        return QRectF(*self.place.outer).adjusted(-2, -2, 2, 2)
 
 
 class Heatmaps(QWidget):
-    """Every head's map. ``present`` emits nothing; signals say what a hand did.
+    """Every head's map. ``present`` sets what is shown; signals say what a hand did.
 
     ``viewport_changed`` carries a `Viewport` once the pixels or the window of cells change, ``cell_hovered`` and
     ``cell_selected`` a `Cell` or None, ``window_moved`` a `Window` or None for the whole map, ``view_edited`` a
@@ -127,68 +62,81 @@ class Heatmaps(QWidget):
         super().__init__(parent)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAttribute(Qt.WidgetAttribute.WA_InputMethodEnabled, False)  # a Chinese one would swallow M, T, R
-        self.setMinimumSize(320, 260)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.setMinimumSize(320, 220)
         self.setAccessibleName(self.tr("attention maps"))
         self._style = paint.LIGHT
         self._snapshot: Snapshot | None = None
         self._picture: Picture | None = None
-        self._look: _Look | None = None
+        self._arrangement: Arrangement | None = None
         self._panels: list[_Panel] = []
         self._plan: layout.FigureLayout | None = None
         self._hovered: Cell | None = None
-        self._linking = False
         self._one_large = False
-        self._around_shows: object = None
-        self._graphics = pg.GraphicsView(self, background=None)
-        self._graphics.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self._graphics.setFrameShape(pg.QtWidgets.QFrame.Shape.NoFrame)
-        self._graphics.viewport().setAutoFillBackground(False)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self._graphics)
-        self._root = pg.GraphicsWidget()
-        self._graphics.setCentralItem(self._root)
-        self._around = _Surroundings(self)
-        self._around.setZValue(1)
-        self._graphics.scene().addItem(self._around)
-        self._graphics.scene().sigMouseMoved.connect(self._on_mouse_moved)
-        self._graphics.scene().sigMouseClicked.connect(self._on_mouse_clicked)
+        self._shown: object = None
+        self._told: object = None
+        self._generation = -1
+        self._minimap = Minimap(self)
+        self._minimap.centre_asked.connect(self._on_centre_asked)
+        self._hand = Hand(self, self._chart_at)
+        self._hand.moved.connect(self._move)
+        self._hand.hovered.connect(self._on_hovered)
+        self._hand.clicked.connect(self._on_clicked)
+        self._hand.doubled.connect(self._on_doubled)
+        self._asking = Asking(self)
+        self._asking.said.connect(self.viewport_changed)
 
     # ------------------------------------------------------------------------------------------------------- present
 
     def present(self, snapshot: Snapshot) -> None:
-        """Show the picture, the cross-hair and the numbers of ``snapshot``."""
+        """Show the picture, the window, the cross-hair and the numbers of ``snapshot``."""
         self._snapshot = snapshot
         picture = snapshot.shown
         if picture is None or picture.outline is None:
             self.update()
             return
-        old = self._picture
         self._picture = picture
-        self._look = _Look(
-            self._style, replace(picture.outline, generation=0), snapshot.show_numbers, snapshot.decimals
-        )
-        rearranged = old is None or old.outline is None or self._arrangement(old) != self._arrangement(picture)
-        if rearranged or len(self._panels) != len(self._shown_names(picture)):
+        arrangement = map_layout.arrangement_of(picture, one_large=self._one_large)
+        if arrangement != self._arrangement:
+            self._arrangement = arrangement
             self._arrange()
+        outline, window = picture.outline, self._window()
+        shown = (
+            self._style, arrangement, outline.has_future, outline.future_hidden, outline.mask_shape, window,
+            snapshot.selected, snapshot.cell, snapshot.show_numbers, snapshot.decimals,
+        )  # fmt: skip
+        everything = shown != self._shown
+        self._shown = shown
         for panel in self._panels:
-            panel.frame = picture.frames.get(panel.name)
-            panel.cells.show_frame(panel.frame, self._look)
-        around = (
-            self._look,
-            snapshot.selected,
-            snapshot.cell,
-            [_told(panel.frame) for panel in self._panels],
-            picture.view,
-        )
-        if rearranged or around != self._around_shows:
-            self._around_shows = around
-            self._around.update()
+            frame, backdrop = picture.frames.get(panel.name), picture.backdrops.get(panel.name)
+            if frame is not panel.frame or backdrop is not panel.backdrop:
+                panel.frame, panel.backdrop = frame, backdrop
+                if not everything:
+                    self.update(panel.bounds.toAlignedRect())
+        told = picture.view, [_told(panel.frame) for panel in self._panels]
+        if told != self._told and not everything and self._plan is not None:
+            for box in (self._plan.bar_column, self._plan.legend, *self._plan.captions):
+                self.update(QRectF(*box).toAlignedRect())
+        self._told = told
+        self._present_minimap(window)
+        if everything:
+            self.update()
+        if everything or picture.generation != self._generation:
+            self._generation = picture.generation
+            self._look()
+
+    def _present_minimap(self, window: Window) -> None:
+        if self._panels and self._picture is not None and self._arrangement is not None:
+            first = self._panels[0]
+            shape = self._arrangement.shape
+            self._minimap.present(
+                first.backdrop or first.frame, window, shape, self._style, self._picture.view.colours
+            )  # fmt: skip
 
     def use_style(self, style: paint.Style) -> None:
         """Light or dark."""
         self._style = style
-        self._graphics.setBackground(style.card)
+        self.update()
         if self._snapshot is not None:
             self.present(self._snapshot)
 
@@ -196,21 +144,25 @@ class Heatmaps(QWidget):
         """The head that Enter makes large: the one large now, else the one under the pointer, else the first."""
         if self._picture is not None and self._picture.view.head is not None:
             return self._picture.view.head
-        position = self._graphics.mapFromGlobal(self.cursor().pos())
-        panel = self._panel_at(QPointF(position))
-        return panel.frame.head or 0 if panel is not None and panel.frame is not None else 0
+        panel = self._panel_at(QPointF(self.mapFromGlobal(self.cursor().pos())))
+        return panel.head or 0 if panel is not None else 0
 
     def row_as_text(self) -> str:
-        """The selected row of every head as tab-separated numbers, a line a head; empty where none is selected."""
-        if self._snapshot is None or self._snapshot.selected is None:
+        """The selected row as tab-separated numbers: a line a head where every head's stands whole, else one head's.
+
+        Empty where no row is selected.
+        """
+        if self._snapshot is None or self._snapshot.selected is None or self._arrangement is None:
             return ""
-        row = self._snapshot.selected.row
-        lines = []
-        for panel in self._panels:
-            frame = panel.frame
-            if frame is not None and frame.level == 1 and frame.rows[0] <= row < frame.rows[1]:
-                lines.append("\t".join(repr(float(value)) for value in frame.values[row - frame.rows[0]]))
-        return "\n".join(lines)
+        row, n_cols = self._snapshot.selected.row, self._arrangement.shape[1]
+        frames = [panel.frame for panel in self._panels if panel.frame is not None and panel.frame.level == 1]
+        held = [frame for frame in frames if frame.rows[0] <= row < frame.rows[1]]
+        lines = [frame.values[row - frame.rows[0]] for frame in held]
+        answer = self._snapshot.row
+        every = len(lines) == len(self._panels) and all(frame.cols == (0, n_cols) for frame in held)
+        if answer is not None and answer.row == row and not every:
+            lines = [answer.values]
+        return "\n".join("\t".join(map(repr, line.tolist())) for line in lines)
 
     def panel_names(self) -> tuple[str, ...]:
         """The panels in sight, the large one first."""
@@ -218,129 +170,68 @@ class Heatmaps(QWidget):
 
     def canvas(self) -> QWidget:
         """The widget that takes the mouse."""
-        viewport: QWidget = self._graphics.viewport()
-        return viewport
+        return self
 
     def point_of(self, name: str, cell: Cell) -> QPoint:
         """Where a cell's centre of a panel lies on the canvas, in pixels."""
         panel = next(panel for panel in self._panels if panel.name == name)
-        centre: QPointF = panel.box.mapViewToScene(QPointF(cell.col + 0.5, cell.row + 0.5))
-        return centre.toPoint()
+        return QPointF(
+            *navigation.point_at(self._window(), panel.place.map_rect, cell.row + 0.5, cell.col + 0.5)
+        ).toPoint()
 
     def repaint_now(self) -> None:
         """Paint what has been presented before this returns, for benchmarks and pictures of the window."""
-        self._graphics.viewport().repaint()
+        self.repaint()
 
     def show_one_large(self, wanted: bool) -> None:
         """Whether one head is always large with the others beside it, as for a class, or all are alike in a grid."""
         if wanted != self._one_large:
             self._one_large = wanted
             if self._snapshot is not None:
-                self._picture = None  # arrange afresh
                 self.present(self._snapshot)
-
-    def _large_head(self, picture: Picture) -> int | None:
-        """The head that is large: the one chosen, else the first where one always is."""
-        assert picture.outline is not None  # noqa: S101 (only pictures with an outline are shown)
-        if picture.view.head is not None or not self._one_large or len(picture.outline.panels) == 1:
-            return picture.view.head
-        return 0
-
-    def _arrangement(self, picture: Picture) -> object:
-        """What the places of the panels depend on."""
-        outline = picture.outline
-        assert outline is not None  # noqa: S101
-        return outline.panels, outline.tokens, layout.map_shape(outline), outline.stage, self._large_head(picture)
-
-    def _shown_names(self, picture: Picture) -> tuple[str, ...]:
-        """Panels in sight: all of them, the large head first where there is one and the others have a place."""
-        assert picture.outline is not None  # noqa: S101
-        names, large = picture.outline.panels, f"head:{self._large_head(picture)}"
-        if large not in names:
-            return names
-        beside = len(names) > GRID_MAX or self._one_large
-        return (large, *(name for name in names if name != large)) if beside else (large,)
 
     # ---------------------------------------------------------------------------------------------------- arrangement
 
     def _arrange(self) -> None:
         """Place the panels for this size, this many heads and these labels."""
-        picture = self._picture
-        if picture is None or picture.outline is None or self.width() < 10:
+        if self._arrangement is None or self._picture is None or self._picture.outline is None or self.width() < 10:
             return
-        names = self._shown_names(picture)
-        while len(self._panels) > len(names):
-            panel = self._panels.pop()
-            self._graphics.scene().removeItem(panel.box)
-        while len(self._panels) < len(names):
-            panel = _Panel("", self._root)
-            panel.box.sigRangeChangedManually.connect(self._on_moved_by_hand)
-            self._panels.append(panel)
-        size = (self._graphics.width(), self._graphics.height())
-        large = self._large_head(picture) is not None and len(names) > 1
-        self._plan = layout.screen_layout(picture.outline, len(names), size, large_first=large)
-        for panel, name, place in zip(self._panels, names, self._plan.panels, strict=True):
-            panel.name, panel.place = name, place
-            panel.box.setGeometry(QRectF(*place.map_rect))
-            rows, cols = layout.map_shape(picture.outline)
-            panel.box.setLimits(
-                xMin=0, xMax=cols, yMin=0, yMax=rows, minXRange=min(2, cols), minYRange=min(2, rows),
-                maxXRange=cols, maxYRange=rows,
-            )  # fmt: skip
-        self._around.resize(QSize(*size))
-        self._set_range(self._window(), tell=False)
-        self._tell_viewport()
-
-    def _whole(self) -> QRectF:
-        assert self._picture is not None and self._picture.outline is not None  # noqa: S101, PT018
-        rows, cols = layout.map_shape(self._picture.outline)
-        return QRectF(0, 0, cols, rows)
-
-    def _window(self) -> QRectF:
-        """The cells in sight, in all heads alike."""
-        whole = self._whole()
-        window = self._snapshot.window if self._snapshot else None
-        if window is None:
-            return whole
-        seen = QRectF(QPointF(window.left, window.top), QPointF(window.right, window.bottom)).intersected(whole)
-        return seen if seen.width() >= 1 and seen.height() >= 1 else whole
-
-    def _set_range(self, cells: QRectF, *, tell: bool = True) -> None:
-        """Show these cells in every head."""
-        self._linking = True
-        for panel in self._panels:
-            panel.box.setRange(cells, padding=0, disableAutoRange=True)
-        self._linking = False
-        self._around.update()
-        if tell:
-            whole = self._whole()
-            window = Window(cells.top(), cells.bottom(), cells.left(), cells.right())
-            self.window_moved.emit(None if cells == whole else window)
-            self._tell_viewport(cells)
-
-    @Slot(object)
-    def _on_moved_by_hand(self, *_: object) -> None:
-        box = self.sender()
-        if self._linking or not isinstance(box, pg.ViewBox):
-            return
-        self._set_range(box.viewRect().intersected(self._whole()))
-
-    def _tell_viewport(self, cells: QRectF | None = None) -> None:
-        """Ask for the pixels of what is in sight, a little more than the window where it is a part."""
-        if self._plan is None or self._picture is None or not self._panels:
-            return
-        whole, seen = self._whole(), cells or self._window()
-        ratio = self.devicePixelRatioF()
-        width, height = (max(p.place.map_rect[i] for p in self._panels if p.place) * ratio for i in (2, 3))
-        pixels = (_stepped(height), _stepped(width))
-        rows = cols = None
-        if seen != whole and max(whole.width() / pixels[1], whole.height() / pixels[0]) > 1:
-            rows, cols = _span(seen.top(), seen.bottom()), _span(seen.left(), seen.right())
-        head = self._large_head(self._picture)
-        viewport = Viewport(
-            pixels=pixels, rows=rows, cols=cols, heads=None if head is None else (head,), thumbnail=_PIXEL_STEP
+        names = self._arrangement.names
+        size = (self.width(), self.height())
+        plan = layout.screen_layout(
+            self._picture.outline, len(names), size, large_first=self._arrangement.large and len(names) > 1
         )
-        self.viewport_changed.emit(viewport)
+        self._plan, corner = map_layout.with_minimap(plan, self._arrangement)
+        self._panels = [_Panel(name, place) for name, place in zip(names, self._plan.panels, strict=True)]
+        for panel in self._panels:
+            panel.frame = self._picture.frames.get(panel.name)
+            panel.backdrop = self._picture.backdrops.get(panel.name)
+        self._minimap.setGeometry(QRectF(*corner or (0, 0, 0, 0)).toRect())
+        self.update()
+
+    def _window(self) -> Window:
+        """The cells in sight, in all heads alike."""
+        shape = self._arrangement.shape if self._arrangement is not None else (1, 1)
+        window = self._snapshot.window if self._snapshot else None
+        return navigation.whole(shape) if window is None else navigation.clamped(window, shape)
+
+    def _look(self) -> None:
+        """Ask for what is in sight: the large head first, then the others there are.
+
+        Not while another map still stands there than is asked for, nor for the state before while it is held up.
+        """
+        arrangement, snapshot, picture = self._arrangement, self._snapshot, self._picture
+        if arrangement is None or snapshot is None or picture is None or not self._panels:
+            return
+        asked = snapshot.spec.source, snapshot.view.stage
+        if picture is not snapshot.picture or (picture.spec.source, picture.view.stage) != asked:
+            return
+        height, width = (max(p.place.map_rect[side] for p in self._panels) for side in (3, 2))
+        ratio = self.devicePixelRatioF()
+        heads = tuple(panel.head for panel in self._panels if panel.head is not None) if arrangement.large else ()
+        about = *asked, arrangement
+        pixels = height * ratio, width * ratio
+        self._asking.look(InSight(about, self._window(), arrangement.shape, pixels, heads or None))
 
     # ------------------------------------------------------------------------------------------------- zoom and pan
 
@@ -354,144 +245,173 @@ class Heatmaps(QWidget):
 
     @Slot()
     def zoom_all(self) -> None:
-        if self._picture is not None:
-            self._set_range(self._whole())
+        if self._arrangement is not None:
+            self._move(navigation.whole(self._arrangement.shape))
 
     def pan(self, right: int, down: int) -> None:
         """Move the window by a quarter of itself."""
-        if self._picture is not None:
+        if self._arrangement is not None:
             seen = self._window()
-            self._set_range(self._inside(seen.translated(right * seen.width() / 4, down * seen.height() / 4)))
+            rows, cols = down * (seen.bottom - seen.top) / 4, right * (seen.right - seen.left) / 4
+            self._move(navigation.panned(seen, self._arrangement.shape, rows, cols))
 
-    def _zoom(self, factor: float, about: QPointF | None = None) -> None:
-        if self._picture is None:
+    def go_to(self, cell: Cell) -> None:
+        """Centre the window on ``cell``, a cell a pixel or as near as it is."""
+        if self._arrangement is not None and self._panels:
+            rect, ratio = self._panels[0].place.map_rect, self.devicePixelRatioF()
+            place, pixels = (cell.row + 0.5, cell.col + 0.5), (rect.height * ratio, rect.width * ratio)
+            self._move(navigation.close_to(self._window(), self._arrangement.shape, place, pixels))
+
+    def _zoom(self, factor: float, about: Cell | None = None) -> None:
+        """Zoom about ``about``, else the selected cell where it is in sight, else the middle."""
+        if self._arrangement is None:
             return
-        seen, whole = self._window(), self._whole()
-        if about is None:
-            cell = self._snapshot.selected if self._snapshot else None
-            about = QPointF(cell.col + 0.5, cell.row + 0.5) if cell is not None else seen.center()
-            if not seen.contains(about):
-                about = seen.center()
-        width = min(max(seen.width() * factor, min(2, whole.width())), whole.width())
-        height = min(max(seen.height() * factor, min(2, whole.height())), whole.height())
-        left = about.x() - (about.x() - seen.left()) * width / seen.width()
-        top = about.y() - (about.y() - seen.top()) * height / seen.height()
-        self._set_range(self._inside(QRectF(left, top, width, height)))
+        seen = self._window()
+        cell = about or (self._snapshot.selected if self._snapshot else None)
+        place = (seen.top + seen.bottom) / 2, (seen.left + seen.right) / 2
+        if cell is not None and seen.top <= cell.row + 0.5 <= seen.bottom and seen.left <= cell.col + 0.5 <= seen.right:
+            place = cell.row + 0.5, cell.col + 0.5
+        self._move(navigation.zoomed(seen, self._arrangement.shape, factor, place))
 
-    def _inside(self, cells: QRectF) -> QRectF:
-        whole = self._whole()
-        left = min(max(cells.left(), 0.0), whole.width() - cells.width())
-        top = min(max(cells.top(), 0.0), whole.height() - cells.height())
-        return QRectF(left, top, cells.width(), cells.height())
+    @Slot(object)
+    def _move(self, window: Window) -> None:
+        if self._arrangement is not None and window != self._window():
+            self.window_moved.emit(None if navigation.is_whole(window, self._arrangement.shape) else window)
+
+    @Slot(float, float)
+    def _on_centre_asked(self, row: float, col: float) -> None:
+        if self._arrangement is not None:
+            self._move(navigation.centred(self._window(), self._arrangement.shape, (row, col)))
 
     # --------------------------------------------------------------------------------------------------------- mouse
 
-    def _panel_at(self, position: QPointF) -> _Panel | None:
+    def _panel_at(self, point: QPointF) -> _Panel | None:
+        x, y = point.x(), point.y()
         for panel in self._panels:
-            if panel.place is not None and QRectF(*panel.place.map_rect).contains(position):
+            rect = panel.place.map_rect
+            if rect.x <= x < rect.right and rect.y <= y < rect.bottom:
                 return panel
         return None
 
-    def _cell_at(self, position: QPointF) -> Cell | None:
-        panel = self._panel_at(position)
-        if panel is None:
+    def _chart_at(self, point: QPointF) -> Chart | None:
+        panel = self._panel_at(point)
+        if panel is None or self._arrangement is None:
             return None
-        point = panel.box.mapSceneToView(position)
-        rows, cols = layout.map_shape(self._picture.outline)  # type: ignore[union-attr, arg-type]
-        row, col = int(point.y()), int(point.x())
-        return Cell(row, col) if 0 <= row < rows and 0 <= col < cols else None
+        return Chart(panel.place.map_rect, self._window(), self._arrangement.shape)
+
+    def _cell_at(self, point: QPointF) -> Cell | None:
+        chart = self._chart_at(point)
+        if chart is None:
+            return None
+        place = navigation.cell_under(chart.window, chart.rect, chart.shape, point.x(), point.y())
+        return None if place is None else Cell(*place)
 
     @Slot(object)
-    def _on_mouse_moved(self, position: QPointF) -> None:
-        cell = self._cell_at(position)
+    def _on_hovered(self, point: QPointF | None) -> None:
+        cell = None if point is None else self._cell_at(point)
         if cell != self._hovered:
             self._hovered = cell
             self.cell_hovered.emit(cell)
 
-    @Slot(object)
-    def _on_mouse_clicked(self, event: object) -> None:
-        if event.button() != Qt.MouseButton.LeftButton:  # type: ignore[attr-defined]
+    @Slot(QPointF)
+    def _on_clicked(self, point: QPointF) -> None:
+        cell, arrangement = self._cell_at(point), self._arrangement
+        if arrangement is None:
             return
-        position = event.scenePos()  # type: ignore[attr-defined]
-        self.setFocus(Qt.FocusReason.MouseFocusReason)
-        cell = self._cell_at(position)
-        if event.double() and cell is not None:  # type: ignore[attr-defined]
-            self._zoom(1 / _ZOOM_STEP**2, QPointF(cell.col + 0.5, cell.row + 0.5))
-            return
-        if cell is not None and self._is_large_or_grid(position):
+        thumbnails = arrangement.large and len(self._panels) > 1  # beside a large head they only choose one
+        if cell is not None and not (thumbnails and self._panel_at(point) is not self._panels[0]):
             self.cell_selected.emit(cell)
             return
         for panel in self._panels:
-            if panel.place is not None and QRectF(*panel.place.outer).contains(position):
+            if QRectF(*panel.place.outer).contains(point):
                 self._toggle_large(panel)
                 return
 
-    def _is_large_or_grid(self, position: QPointF) -> bool:
-        """Whether a click at ``position`` means a cell: thumbnails beside a large head only choose a head."""
-        large_layout = self._picture is not None and self._large_head(self._picture) is not None
-        large_layout = large_layout and len(self._panels) > 1
-        return not large_layout or self._panel_at(position) is self._panels[0]
+    @Slot(QPointF)
+    def _on_doubled(self, point: QPointF) -> None:
+        cell = self._cell_at(point)
+        if cell is not None:
+            self._zoom(1 / _ZOOM_STEP**2, cell)
 
     def _toggle_large(self, panel: _Panel) -> None:
-        if self._picture is None or not panel.name.startswith("head:") or self._snapshot is None:
-            return
-        head = int(panel.name.removeprefix("head:"))
-        view = self._snapshot.view
-        wanted = None if view.head == head else head
-        self.view_edited.emit(View(stage=view.stage, head=wanted, norm=view.norm, colours=view.colours))
-
-    def leaveEvent(self, event: object) -> None:
-        if self._hovered is not None:
-            self._hovered = None
-            self.cell_hovered.emit(None)
-        super().leaveEvent(event)  # type: ignore[arg-type]
+        if panel.head is not None and self._snapshot is not None:
+            view = self._snapshot.view
+            wanted = None if view.head == panel.head else panel.head
+            self.view_edited.emit(msgspec.structs.replace(view, head=wanted))
 
     # ----------------------------------------------------------------------------------------------------- painting
 
     def resizeEvent(self, event: object) -> None:
         super().resizeEvent(event)  # type: ignore[arg-type]
         self._arrange()
+        if self._picture is not None:
+            self._present_minimap(self._window())
+            self._look()
+
+    def event(self, event: QEvent) -> bool:
+        """Which head this is, where its map is too small for a title."""
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+            panel = self._panel_at(QPointF(event.pos()))
+            untitled = panel is not None and panel.place.title is None and len(self._panels) > 1
+            name = marks.panel_title(panel.frame, panel.name) if panel is not None and untitled else ""
+            QToolTip.showText(event.globalPos(), name, self)
+            return True
+        return super().event(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.fillRect(event.rect(), self._style.card)
         if self._picture is None:
-            painter = QPainter(self)
             painter.setPen(self._style.muted)
             painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, self.tr("loading torch …"))
-            painter.end()
-        super().paintEvent(event)
+        else:
+            self._paint_figure(painter, event.region())
+        painter.end()
 
-    def paint_surroundings(self, painter: QPainter) -> None:
-        """What lies around the maps; called by the scene."""
-        picture, look, plan, snapshot = self._picture, self._look, self._plan, self._snapshot
-        if picture is None or picture.outline is None or look is None or plan is None or snapshot is None:
+    def _paint_figure(self, painter: QPainter, region: QRegion) -> None:
+        picture, plan, snapshot = self._picture, self._plan, self._snapshot
+        if picture is None or picture.outline is None or plan is None or snapshot is None:
             return
         seen = self._window()
-        window = (seen.top(), seen.bottom(), seen.left(), seen.right())
+        window = (seen.top, seen.bottom, seen.left, seen.right)
         for panel in self._panels:
-            if panel.place is not None:
+            if region.intersects(panel.bounds.toAlignedRect()):
+                self._paint_map(painter, panel, picture, window)
                 paint.paint_surroundings(
-                    painter, panel.place, window, panel.frame, picture.outline, look.style,
+                    painter, panel.place, window, panel.frame, picture.outline, self._style,
                     selected=snapshot.selected, cross=snapshot.cell, panel=panel.name,
                 )  # fmt: skip
         first = next((panel.frame for panel in self._panels if panel.frame is not None), None)
-        if first is not None:
-            paint.paint_colour_bar(painter, plan, first, picture.view, look.style)
-            paint.paint_legend(painter, plan, picture, look.style)
+        if first is None:
+            return
+        if region.intersects(QRectF(*plan.bar_column).toAlignedRect()):
+            paint.paint_colour_bar(painter, plan, first, picture.view, self._style)
+        if any(region.intersects(QRectF(*box).toAlignedRect()) for box in (plan.legend, *plan.captions)):
+            paint.paint_legend(painter, plan, picture, self._style)
+
+    def _paint_map(self, painter: QPainter, panel: _Panel, picture: Picture, window: paint.Window) -> None:
+        """The whole map's coarse cells where the sharp ones do not reach, then the sharp ones."""
+        assert picture.outline is not None and self._snapshot is not None  # noqa: S101, PT018 (the caller looked)
+        rect, frame, backdrop = QRectF(*panel.place.map_rect), panel.frame, panel.backdrop
+        peeking = paint.peeking_of(picture.outline)
+        if backdrop is not None and backdrop is not frame and not _covers(frame, window):
+            paint.paint_cells(
+                painter, rect, window, backdrop, self._style, numbers=False, peeking=None if frame else peeking
+            )  # fmt: skip
+        if frame is not None:
+            paint.paint_cells(
+                painter, rect, window, frame, self._style, numbers=self._snapshot.show_numbers,
+                decimals=self._snapshot.decimals, peeking=peeking,
+            )  # fmt: skip
+
+
+def _covers(frame: Frame | None, window: paint.Window) -> bool:
+    if frame is None:
+        return False
+    (first_row, end_row), (first_col, end_col) = frame.rows, frame.cols
+    return first_row <= window[0] and window[1] <= end_row and first_col <= window[2] and window[3] <= end_col
 
 
 def _told(frame: Frame | None) -> object:
-    """What the surroundings tell of a frame."""
-    if frame is None:
-        return None
-    sums = frame.row_sums.tobytes() if frame.row_sums is not None and len(frame.row_sums) <= 256 else frame.generation
-    return frame.panel, frame.level, frame.scale, frame.counts, frame.rows, frame.cols, sums
-
-
-def _stepped(pixels: float) -> int:
-    return max(_PIXEL_STEP, int(pixels) // _PIXEL_STEP * _PIXEL_STEP)
-
-
-def _span(first: float, last: float) -> tuple[int, int]:
-    """Whole cells that cover a window, with an eighth more on each side for the next pan."""
-    margin = (last - first) / 8
-    return max(0, int(first - margin)), int(last + margin) + 1
+    """What the colour bar and the legend tell of a frame."""
+    return None if frame is None else (frame.panel, frame.level, frame.pooling, frame.scale, frame.counts)

@@ -21,12 +21,14 @@ from attnviz.session import Snapshot
 from attnviz.views.actions import GROUPS, ROWS, build_actions, key_table, translated
 from attnviz.views.banner import Banner
 from attnviz.views.controls import Controls
+from attnviz.views.go_to import GoTo
 from attnviz.views.heatmaps import Heatmaps
 from attnviz.views.keys_page import KeysPage
 from attnviz.views.mask_switch import MaskSwitch
 from attnviz.views.module_page import ModulePage
 from attnviz.views.palette import Palette
 from attnviz.views.pipeline_strip import PipelineStrip
+from attnviz.views.row_strip import RowStrip
 from attnviz.views.sentence_card import SentenceCard
 from attnviz.views.source_editor import SourceEditor
 from attnviz.views.status_line import StatusLine
@@ -55,6 +57,7 @@ class MainWindow(QMainWindow):
         self.resize(1280, 800)
 
         self.heatmaps = Heatmaps()
+        self.row_strip = RowStrip()
         self.banner = Banner()
         self.token_strip = TokenStrip()
         self.mask_switch = MaskSwitch()
@@ -68,9 +71,11 @@ class MainWindow(QMainWindow):
         self.keys_page = KeysPage(self)
         self.keys_page.set_rows(key_table())
         self.palette_popup = Palette(self)
+        self.go_to_popup = GoTo(self)
         self._views = (
-            self.heatmaps, self.banner, self.token_strip, self.mask_switch, self.pipeline_strip, self.controls,
-            self.source_editor, self.sentence_card, self.module_page, self.status_line,
+            self.heatmaps, self.row_strip, self.banner, self.token_strip, self.mask_switch, self.pipeline_strip,
+            self.controls, self.source_editor, self.sentence_card, self.module_page, self.status_line,
+            self.go_to_popup,
         )  # fmt: skip
         self._compose()
         self._fill_menus()
@@ -100,7 +105,9 @@ class MainWindow(QMainWindow):
         heads_card.setProperty("card", True)
         heads_layout = QVBoxLayout(heads_card)
         heads_layout.setContentsMargins(6, 6, 6, 6)
-        heads_layout.addWidget(self.heatmaps)
+        heads_layout.setSpacing(2)
+        heads_layout.addWidget(self.heatmaps, 1)
+        heads_layout.addWidget(self.row_strip)
 
         self._side = QWidget()
         self._side_stack = QVBoxLayout(self._side)
@@ -194,6 +201,7 @@ class MainWindow(QMainWindow):
         act["quit"].triggered.connect(self.close)
         act["keys"].triggered.connect(self.keys_page.show)
         act["palette"].triggered.connect(self.palette_popup.popup)
+        act["go_to"].triggered.connect(self.go_to_popup.popup)
         act["layout_learn"].triggered.connect(self._on_learn)
         act["layout_explore"].triggered.connect(self._on_explore)
         for name in PANELS:
@@ -237,14 +245,16 @@ class MainWindow(QMainWindow):
             view.present(snapshot)
         act = self.actions_by_name
         act["numbers"].setChecked(snapshot.show_numbers)
-        act["cancel"].setEnabled(snapshot.running)
+        act["cancel"].setEnabled(snapshot.running or snapshot.progress is not None)
         act["reroll"].setEnabled(snapshot.spec.drops)
         large = snapshot.view.head is not None
         act["head_grid"].setEnabled(large)
 
     def use_dark(self, dark: bool) -> None:
         """Light or dark maps; the widgets follow the application's palette."""
-        self.heatmaps.use_style(DARK if dark else LIGHT)
+        style = DARK if dark else LIGHT
+        self.heatmaps.use_style(style)
+        self.row_strip.use_style(style)
 
     def restore(self) -> None:
         """Geometry and layout as they were when the window was last closed."""

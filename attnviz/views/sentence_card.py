@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QVBoxLayout, QWidget
 
@@ -18,6 +20,7 @@ class SentenceCard(QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setProperty("card", "soft")
+        self._about: tuple[object, ...] = ()
         self._large, self._small = QLabel(), QLabel()
         for label, role in (self._large, "sentence"), (self._small, "second"):
             label.setProperty("role", role)
@@ -42,6 +45,13 @@ class SentenceCard(QFrame):
     def present(self, snapshot: Snapshot) -> None:
         if snapshot.stale:
             return  # the words follow the picture, not the request
+        about = (
+            snapshot.picture, snapshot.shown, snapshot.before, snapshot.row and snapshot.row.values, snapshot.failure,
+            snapshot.selected,
+        )  # fmt: skip
+        if len(about) == len(self._about) and all(map(operator.is_, about, self._about)):
+            return  # a pointer moves often, and a row may have a million numbers
+        self._about = about
         large, small = story(snapshot)
         self._large.setText(large)
         self._small.setText(small)

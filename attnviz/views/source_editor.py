@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import html
+from pathlib import Path
 
 from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QKeySequence, QShortcut
@@ -23,90 +24,28 @@ from PySide6.QtWidgets import (
 from attnviz.matrices import matrix_text, parse_matrix
 from attnviz.session import Problem, Snapshot
 from attnviz.spec import (
-    FIELDS,
     AnySource,
     AttentionSpec,
-    Lesson,
     Matrix,
+    Pattern,
+    QKFile,
     RandomEmbeddings,
     RandomQK,
     SpecError,
     Text,
     TypedScores,
     TypedWeights,
-    fixed_by,
-    make_spec,
 )
 from attnviz.views.fields import being_typed
+from attnviz.views.source_kinds import FILE_KIND, KINDS, PRESET_HEADS, Remembered, kind_of
 
-KINDS = ("cat-eats-fish", "journey", "text", "scores", "weights", "random", "random-qk", "gpt2-small", "gpt2-xl")
+__all__ = ["FILE_KIND", "KINDS", "Remembered", "SourceEditor", "kind_of"]
+
 _TIP = Qt.ItemDataRole.ToolTipRole
 _HERE = Qt.ShortcutContext.WidgetShortcut
-_PRESET_HEADS = {"gpt2-small": 12, "gpt2-xl": 25}
-_PRESET_FIELDS = frozenset({"num_heads", "d_model", "d_out", "implementation", "out_proj"})
 _PROBLEMS = frozenset(
-    {"source", "lesson", "text", "scores", "values", "dims", "tokens", "weights", "length", "qk_scale"}
+    {"source", "lesson", "text", "scores", "values", "dims", "tokens", "weights", "length", "qk_scale", "pattern"}
 )
-
-
-class Remembered:
-    """What a person had chosen before a source fixed it, for the way back. Pure.
-
-    A real model's size sets heads and dimensions as a source does, so those are not remembered from it either.
-    """
-
-    def __init__(self) -> None:
-        self._fields: dict[str, Any] = {}
-        self._sources: dict[str, AnySource] = {}
-
-    def note(self, spec: AttentionSpec) -> None:
-        """Keep the fields of ``spec`` that its source leaves free, and the source itself by its kind."""
-        kind = kind_of(spec)
-        fixed = set(fixed_by(spec.source)) | (_PRESET_FIELDS if kind in _PRESET_HEADS else set())
-        self._fields |= {f: getattr(spec, f) for f in FIELDS if f != "source" and f not in fixed}
-        self._sources[kind] = spec.source
-
-    def source(self, kind: str) -> AnySource | None:
-        return self._sources.get(kind)
-
-    def spec_of(self, kind: str) -> AttentionSpec:
-        """A spec with a source of ``kind``: the one last used, else an example; with everything remembered."""
-        if kind in _PRESET_HEADS:
-            kept = {f: v for f, v in self._fields.items() if f not in _PRESET_FIELDS}
-            heads = _PRESET_HEADS[kind]
-            return make_spec(RandomEmbeddings(length=1024), **kept, num_heads=heads, implementation="split")
-        return self.spec_with(self.source(kind) or _example(kind))
-
-    def spec_with(self, source: AnySource) -> AttentionSpec:
-        """``source`` with everything remembered that it leaves free; sizes that cannot be take their defaults."""
-        fixed = fixed_by(source)
-        kept = {f: v for f, v in self._fields.items() if f not in fixed and v is not None}
-        try:
-            return make_spec(source, **kept)
-        except SpecError:
-            for field in ("d_out", "d_model"):
-                kept.pop(field, None)
-            return make_spec(source, **kept)
-
-
-def kind_of(spec: AttentionSpec) -> str:
-    """The entry of the list that ``spec``'s source belongs to."""
-    match spec.source:
-        case Lesson(name=name):
-            return name
-        case TypedScores():
-            return "scores"
-        case TypedWeights():
-            return "weights"
-        case Text():
-            return "text"
-        case RandomQK():
-            return "random-qk"
-        case RandomEmbeddings(length=1024) if spec.d_head == 64 and spec.d_model == spec.d_out:
-            for kind, heads in _PRESET_HEADS.items():
-                if spec.num_heads == heads:
-                    return kind
-    return "random"
 
 
 class SourceEditor(QFrame):
@@ -126,15 +65,13 @@ class SourceEditor(QFrame):
         words = (
             self.tr("lesson: cat eats fish"), self.tr("lesson: your journey"), self.tr("your own text"),
             self.tr("scores by hand"), self.tr("weights by hand"), self.tr("random embeddings"),
-            self.tr("random Q and K"), self.tr("GPT-2 small's size, not its weights"),
+            self.tr("random Q and K"), self.tr("made-up patterns"), self.tr("GPT-2 small's size, not its weights"),
             self.tr("GPT-2 XL's size, not its weights"),
         )  # fmt: skip
         for kind, title in zip(KINDS, words, strict=True):
             self.kinds.addItem(title, kind)
-            tip = self.tr("{title}: {heads} heads × 64, 1,024 tokens").format(
-                title=title, heads=_PRESET_HEADS.get(kind)
-            )
-            self.kinds.setItemData(self.kinds.count() - 1, tip if kind in _PRESET_HEADS else title, _TIP)
+            tip = self.tr("{title}: {heads} heads × 64, 1,024 tokens").format(title=title, heads=PRESET_HEADS.get(kind))
+            self.kinds.setItemData(self.kinds.count() - 1, tip if kind in PRESET_HEADS else title, _TIP)
         self.kinds.setAccessibleName(self.tr("source"))
         self.kinds.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.kinds.activated.connect(self._on_kind)
@@ -196,12 +133,28 @@ class SourceEditor(QFrame):
         self.text_edit.setAccessibleName(self.tr("text"))
         self.length_spin.setAccessibleName(self.tr("number of tokens"))
         self.scale_spin.setAccessibleName(self.tr("Q, K scale"))
+        self.pattern_combo = QComboBox()
+        for pattern, words in (
+            ("mixed", self.tr("each kind in turn")), ("sink", self.tr("sink: the first token")),
+            ("local", self.tr("local: the neighbours")), ("previous", self.tr("the token before")),
+            ("stripes", self.tr("stripes")), ("topics", self.tr("topics")),
+        ):  # fmt: skip
+            self.pattern_combo.addItem(words, pattern)
+        self.pattern_combo.activated.connect(self._apply_typed)
+        self.pattern_combo.setAccessibleName(self.tr("pattern"))
+        self.pattern_combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        form.addRow(self.tr("pattern"), self.pattern_combo)
         self._number_form = form
+        self.file_label = QLabel()
+        self.file_label.setTextFormat(Qt.TextFormat.PlainText)
+        self.file_label.setWordWrap(True)
+        self.file_label.setMinimumWidth(1)  # a long path must not widen the window
+        self.file_label.setProperty("role", "muted")
         self._empty = QWidget()
-        for page in (self._empty, self.text_edit, scores, self.weights_edit, numbers):
+        for page in (self._empty, self.text_edit, scores, self.weights_edit, numbers, self.file_label):
             self._pages.addWidget(page)
         self._page_of = {"text": self.text_edit, "scores": scores, "weights": self.weights_edit, "random": numbers,
-                         "random-qk": numbers}  # fmt: skip
+                         "random-qk": numbers, "pattern": numbers, FILE_KIND: self.file_label}  # fmt: skip
 
     # ------------------------------------------------------------------------------------------------------ present
 
@@ -221,6 +174,8 @@ class SourceEditor(QFrame):
             return
         self._say("")
         kind = kind_of(snapshot.spec)
+        if isinstance(snapshot.spec.source, QKFile):
+            self._name_file(snapshot.spec.source)
         self.kinds.setCurrentIndex(self.kinds.findData(kind))
         page = self._page_of.get(kind, self._empty)
         self._pages.setCurrentWidget(page)
@@ -228,7 +183,26 @@ class SourceEditor(QFrame):
         if page is not self._empty:
             self._pages.setMaximumHeight(90 if kind == "text" else page.sizeHint().height())
         self._number_form.setRowVisible(self.scale_spin, kind == "random-qk")
+        self._number_form.setRowVisible(self.pattern_combo, kind == "pattern")
+        if page is self._page_of["random"]:
+            self._pages.setMaximumHeight(page.sizeHint().height())
         self._fill(snapshot.spec.source)
+
+    def _name_file(self, source: QKFile) -> None:
+        """The list's entry for the file that was opened, and its page."""
+        name = Path(source.path).name
+        place = self.kinds.findData(FILE_KIND)
+        if place < 0:
+            place = self.kinds.count()
+            self.kinds.addItem(name, FILE_KIND)
+        self.kinds.setItemText(place, name)
+        self.kinds.setItemData(place, source.path, _TIP)
+        words = self.tr("{path}: {heads} heads × {d_head}, {queries} queries of {length} tokens")
+        self.file_label.setText(words.format(
+            path=name, heads=source.heads, d_head=source.d_head, queries=f"{source.queries:,}",
+            length=f"{source.length:,}",
+        ))  # fmt: skip
+        self.file_label.setToolTip(f"<span>{html.escape(source.path)}</span>")
 
     def _fill(self, source: AnySource) -> None:
         editors = (self.text_edit, self.scores_edit, self.values_edit, self.tokens_edit, self.weights_edit,
@@ -244,6 +218,9 @@ class SourceEditor(QFrame):
                 self._set(self.tokens_edit, ",".join(source.tokens))
             case TypedWeights():
                 self._set(self.weights_edit, matrix_text(source.weights))
+            case Pattern(length=length, pattern=pattern):
+                self._set_number(self.length_spin, length)
+                self.pattern_combo.setCurrentIndex(self.pattern_combo.findData(pattern))
             case RandomEmbeddings(length=length):
                 self._set_number(self.length_spin, length)
             case RandomQK(length=length, qk_scale=scale):
@@ -321,6 +298,8 @@ class SourceEditor(QFrame):
                 return TypedWeights(weights=weights, tokens=names if _width(weights) == len(names) else ())
             case "random":
                 return RandomEmbeddings(length=self.length_spin.value())
+            case "pattern":
+                return Pattern(length=self.length_spin.value(), pattern=self.pattern_combo.currentData())
             case "random-qk":
                 scale = self.scale_spin.value()
                 if isinstance(now, RandomQK) and scale == self._shown_scale:
@@ -342,21 +321,3 @@ class SourceEditor(QFrame):
 
 def _width(matrix: Matrix) -> int:
     return len(matrix[0]) if matrix else 0
-
-
-def _example(kind: str) -> AnySource:
-    match kind:
-        case "cat-eats-fish" | "journey":
-            return Lesson(name=kind)
-        case "scores":
-            return TypedScores(
-                scores=parse_matrix("0.5 0.5 1; 0 2 1; 0.5 0.5 0"), values=parse_matrix("1 0; .1 .1; 0 1"),
-                dims=("猫味", "鱼味"), tokens=("猫", "吃", "鱼"),
-            )  # fmt: skip
-        case "weights":
-            return TypedWeights(weights=parse_matrix("0.4 0.3 0.2 0.1"))
-        case "random":
-            return RandomEmbeddings(length=64)
-        case "random-qk":
-            return RandomQK(length=256)
-    return Text(text="The cat sat on the mat because it was warm")

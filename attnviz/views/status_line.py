@@ -5,7 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QSizePolicy, QWidget
 
-from attnviz.frames import CellClass, Outline
+from attnviz.figure import marks
+from attnviz.frames import Outline, said_bytes
 from attnviz.session import Picture, Snapshot
 from attnviz.spec import QUERY_KEY_STAGES
 from attnviz.views import theme
@@ -55,7 +56,7 @@ class StatusLine(QWidget):
             self._slow.stop()
             self._show_slow(False)
         done, total = (snapshot.progress.done, snapshot.progress.total) if snapshot.progress else (0, 1)
-        self._progress.setRange(0, total)
+        self._progress.setRange(0, max(total, 1))
         self._progress.setValue(done)
         colour = c.accent if snapshot.running else c.leak if _failed(snapshot) else c.good
         if colour != self._dot_colour:
@@ -75,28 +76,36 @@ class StatusLine(QWidget):
         spec, outline = picture.spec, picture.outline
         heads = self.tr("1 head") if spec.num_heads == 1 else self.tr("{n} heads").format(n=spec.num_heads)
         tokens = self.tr("1 token") if outline.n_keys == 1 else self.tr("{n} tokens").format(n=f"{outline.n_keys:,}")
-        parts = [self._activity(snapshot, picture), f"{heads} × {tokens}"]
+        parts = [self._activity(snapshot, picture)]
+        progress = snapshot.progress
+        if progress is not None and progress.background:
+            share = 100 * progress.done // max(progress.total, 1)
+            parts.append(self.tr("overview {percent} %").format(percent=share))
+        parts.append(f"{heads} × {tokens}")
         if picture.finished is not None:
             parts.append(_milliseconds(picture.finished.seconds))
         parts.append(f"{spec.device} {spec.dtype}")
         if picture.finished is not None:
             held, budget = picture.finished.held_bytes, picture.finished.budget_bytes
-            parts.append(self.tr("{held} of {budget}").format(held=_bytes(held), budget=_bytes(budget)))
+            parts.append(self.tr("{held} of {budget}").format(held=said_bytes(held), budget=said_bytes(budget)))
         if spec.drops:
             parts.append(self.tr("dropout: {generator} generator").format(generator=spec.dropout_generator))
-        level = picture.heads[0].level if picture.heads else 1
-        if level > 1:
-            parts.append(self.tr("brightest of {n} × {n} cells").format(n=level))
+        frame = picture.heads[0] if picture.heads else None
+        if frame is not None and frame.level > 1:
+            parts.append(marks.pixel_words(frame.level, frame.pooling))
         return " · ".join(parts)
 
     def _activity(self, snapshot: Snapshot, picture: Picture) -> str:
         if snapshot.show_before and picture is snapshot.before:
             return self.tr("the state before")
         if snapshot.running:
+            progress = snapshot.progress
+            if progress is not None and progress.preview:
+                return self.tr("preview {k}/{n}").format(k=progress.preview, n=progress.previews)
             return self.tr("computing")
         if _failed(snapshot):
             return self.tr("the last good picture") if picture.complete else self.tr("failed")
-        return self.tr("stopped") if snapshot.stale or not picture.complete else self.tr("ready")
+        return self.tr("stopped") if snapshot.stale or not picture.complete else self.tr("exact")
 
     def _names(self, outline: Outline, row: int, col: int) -> list[str]:
         """The row's and the column's name in words."""
@@ -117,7 +126,7 @@ class StatusLine(QWidget):
         if probe.generation != picture.generation:
             return ""
         names = self._names(picture.outline, probe.row, probe.col)
-        texts = [self._value(v, k) for v, k in zip(probe.values, probe.classes, strict=True)]
+        texts = [marks.exact_value(v, k) for v, k in zip(probe.values, probe.classes, strict=True)]
         if len(texts) == 1:
             return " · ".join([*names, texts[0]])
         shown = [f"{self.tr('head {n}').format(n=head)} {text}" for head, text in enumerate(texts[:6])]
@@ -125,17 +134,6 @@ class StatusLine(QWidget):
             head = picture.view.head or 0
             shown = [f"{self.tr('head {n}').format(n=head)} {texts[head]}"]
         return " · ".join([*names, *shown])
-
-    def _value(self, value: float, kind: CellClass) -> str:
-        if kind == CellClass.MASKED:
-            return self.tr("masked")
-        if kind == CellClass.DROPPED:
-            return self.tr("dropped")
-        if kind == CellClass.NAN:
-            return "NaN"
-        if kind == CellClass.ZERO:
-            return self.tr("exactly 0")
-        return f"{value:.4g}".replace("-inf", "−∞").replace("-", "−")
 
 
 def _failed(snapshot: Snapshot) -> bool:
@@ -150,12 +148,3 @@ def _short(token: str) -> str:
 
 def _milliseconds(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds >= 1 else f"{1000 * seconds:.1f} ms"
-
-
-def _bytes(count: int) -> str:
-    size = float(count)
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 1000 or unit == "GB":
-            return f"{size:.0f} {unit}" if unit == "B" or size >= 100 else f"{size:.1f} {unit}"
-        size /= 1000
-    return ""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 from msgspec.structs import replace
 from PySide6.QtCore import QCoreApplication
 
-from attnviz.frames import CellClass, Frame
+from attnviz.figure import marks
+from attnviz.frames import CellClass, Frame, Values
 from attnviz.session import Picture, Snapshot
-from attnviz.spec import Lesson
+from attnviz.spec import WEIGHT_STAGES, Lesson
+
+Weights = Values
 
 translate = QCoreApplication.translate
 _LONGEST_NAME = 24
@@ -24,7 +28,7 @@ def story(snapshot: Snapshot) -> tuple[str, str]:
     if picture.finished is not None and picture.finished.remarks:
         return picture.finished.remarks[0], " ".join(picture.finished.remarks[1:])
     frame = _frame(picture)
-    if frame.row_sums is None:
+    if picture.view.stage not in WEIGHT_STAGES:
         return _other_stage(picture.view.stage)
     if snapshot.selected is None:
         return (
@@ -32,10 +36,13 @@ def story(snapshot: Snapshot) -> tuple[str, str]:
             translate("Story", "A row shows where that word looks."),
         )
     row = snapshot.selected.row
-    if frame.level > 1:
-        large = translate("Story", "A pixel here is the brightest of {n} × {n} cells.").format(n=frame.level)
-        return large, translate("Story", "Zoom in with + until a pixel is one cell, and a row can be read.")
     weights = _row(picture, frame, row)
+    if weights is None:
+        weights = _answered(snapshot, picture, frame)
+    if weights is None and frame.level > 1:
+        words = marks.pixel_words(frame.level, frame.pooling)
+        large = translate("Story", "A pixel here is the {words}.").format(words=words)
+        return large, translate("Story", "Zoom in with + until a pixel is one cell, and a row can be read.")
     if weights is None:
         return (
             translate("Story", "Only a part of this row is in sight."),
@@ -50,15 +57,15 @@ def story(snapshot: Snapshot) -> tuple[str, str]:
     return large, small
 
 
-def _told(snapshot: Snapshot, picture: Picture, row: int, weights: list[float]) -> tuple[str, str]:
+def _told(snapshot: Snapshot, picture: Picture, row: int, weights: Weights) -> tuple[str, str]:
     """The sentences of one row, by what its stage holds."""
     match picture.view.stage:
         case "dropped_weights":
-            return _dropped(picture, sum(weights))
+            return _dropped(picture, _total(weights))
         case "unmasked_weights":
             return _first_step(picture, row, weights)
         case "unnormalised_weights":
-            return _second_step(picture, row, sum(weights))
+            return _second_step(picture, row, _total(weights))
         case _ if picture.spec.mask == "none":
             return _unmasked(picture, row, weights)
         case _:
@@ -109,10 +116,10 @@ def _dropped(picture: Picture, total: float) -> tuple[str, str]:
     return large.format(total=f"{total:.2f}"), small.format(factor=f"{factor:.2f}")
 
 
-def _first_step(picture: Picture, row: int, weights: list[float]) -> tuple[str, str]:
+def _first_step(picture: Picture, row: int, weights: Weights) -> tuple[str, str]:
     large = translate("Story", "Step 1 of 3: one softmax over everything, the future included.")
     ahead = weights[_own(picture, row) + 1 :]
-    return large, _peeking(picture, row, ahead) if ahead else ""
+    return large, _peeking(picture, row, ahead) if len(ahead) else ""
 
 
 def _second_step(picture: Picture, row: int, total: float) -> tuple[str, str]:
@@ -122,12 +129,12 @@ def _second_step(picture: Picture, row: int, total: float) -> tuple[str, str]:
     return large.format(total=f"{total:.2f}"), translate("Story", "Step 3 divides the row by that sum.")
 
 
-def _unmasked(picture: Picture, row: int, weights: list[float]) -> tuple[str, str]:
+def _unmasked(picture: Picture, row: int, weights: Weights) -> tuple[str, str]:
     outline = picture.outline
     if outline is None or not outline.has_future:
-        return translate("Story", "This row sums to {total}.").format(total=f"{sum(weights):.2f}"), ""
+        return translate("Story", "This row sums to {total}.").format(total=f"{_total(weights):.2f}"), ""
     ahead = weights[_own(picture, row) + 1 :]
-    if not ahead:
+    if not len(ahead):
         return translate(
             "Story", "The last word has nothing ahead of it: its row is the same with and without a mask."
         ), ""
@@ -140,22 +147,26 @@ def _unmasked(picture: Picture, row: int, weights: list[float]) -> tuple[str, st
     return _peeking(picture, row, ahead), small
 
 
-def _peeking(picture: Picture, row: int, ahead: list[float]) -> str:
+def _peeking(picture: Picture, row: int, ahead: Weights) -> str:
     """How much of a row's weight lies on the words ahead of it."""
     own = _own(picture, row)
     if len(ahead) == 1:
         words = translate("Story", "“{asks}” gives {share} to “{next}”, a word that is not written yet.")
     else:
         words = translate("Story", "“{asks}” gives {share} of its weight to words that are not written yet.")
-    return words.format(asks=_begins(_name(picture, own)), share=percent(sum(ahead)), next=_name(picture, own + 1))
+    return words.format(
+        asks=_begins(_name(picture, own)),
+        share=percent(_total(ahead)),
+        next=_name(picture, own + 1),
+    )
 
 
-def _masked(snapshot: Snapshot, picture: Picture, row: int, weights: list[float]) -> tuple[str, str]:
+def _masked(snapshot: Snapshot, picture: Picture, row: int, weights: Weights) -> tuple[str, str]:
     own = _own(picture, row)
     if own + 1 >= _n_keys(picture):
         return translate("Story", "The last word has nothing to hide, so its row never changes."), ""
     old = _row_before(snapshot, picture, row)
-    vanished = sum(old[own + 1 :]) if old is not None else 0.0
+    vanished = _total(old[own + 1 :]) if old is not None else 0.0
     if old is None or not vanished:
         first = translate("Story", "“{asks}” sees {n} of {all} words: the future is hidden.")
         return first.format(asks=_begins(_name(picture, own)), n=own + 1, all=_n_keys(picture)), ""
@@ -173,7 +184,7 @@ def _masked(snapshot: Snapshot, picture: Picture, row: int, weights: list[float]
     return first, second
 
 
-def _row_before(snapshot: Snapshot, picture: Picture, row: int) -> list[float] | None:
+def _row_before(snapshot: Snapshot, picture: Picture, row: int) -> Weights | None:
     """The row's weights in the state before, where that differs by the mask alone and had none."""
     before = snapshot.before
     if before is None or before.spec.mask != "none" or before.view.stage != picture.view.stage:
@@ -189,14 +200,31 @@ def _frame(picture: Picture) -> Frame:
     return picture.frames.get(f"head:{picture.view.head}", picture.heads[0])
 
 
-def _row(picture: Picture, frame: Frame, row: int) -> list[float] | None:
+def _row(picture: Picture, frame: Frame, row: int) -> Weights | None:
     """A row's weights, masked cells as 0; None where the frame lacks a cell of it."""
     whole = frame.level == 1 and frame.cols == (0, _n_keys(picture))
     if not whole or not frame.rows[0] <= row < frame.rows[1]:
         return None
-    values = frame.values[row - frame.rows[0]]
-    masked = (frame.classes[row - frame.rows[0]] & CellClass.MASKED) != 0
-    return [float(value) for value in np.where(masked, 0, values)]
+    return _unmasked_numbers(frame.values[row - frame.rows[0]], frame.classes[row - frame.rows[0]])
+
+
+def _answered(snapshot: Snapshot, picture: Picture, frame: Frame) -> Weights | None:
+    """The selected row's weights as they came by themselves, where the map shows but a part or many cells a pixel."""
+    answer, selected = snapshot.row, snapshot.selected
+    if answer is None or selected is None or picture is not snapshot.picture or answer.head != frame.head:
+        return None
+    if (answer.generation, answer.row) != (picture.generation, selected.row):
+        return None
+    return _unmasked_numbers(answer.values, answer.classes)
+
+
+def _unmasked_numbers(values: Values, classes: npt.NDArray[np.uint8]) -> Weights:
+    """Masked numbers as 0, in the type that they have: a million of them are not converted for a sentence."""
+    return np.where((classes & CellClass.MASKED) != 0, values.dtype.type(0), values)
+
+
+def _total(weights: Weights) -> float:
+    return float(weights.sum(dtype=np.float64))
 
 
 def _n_keys(picture: Picture) -> int:

@@ -41,10 +41,12 @@ class TokenStrip(QWidget):
             return
         outline = picture.outline
         selected = None if snapshot.selected is None else snapshot.selected.row + outline.n_keys - outline.n_queries
-        state = outline.tokens, outline.n_queries, outline.origin, selected
-        if state == (self._tokens, self._n_queries, self._origin, self._selected):
-            return
-        self._tokens, self._n_queries, self._origin, self._selected = state
+        state = outline.n_queries, outline.origin, selected
+        same = outline.tokens is self._tokens or (len(outline.tokens) <= _MOST and outline.tokens == self._tokens)
+        if same and state == (self._n_queries, self._origin, self._selected):
+            return  # a million names are not compared
+        self._tokens = outline.tokens
+        self._n_queries, self._origin, self._selected = state
         self.update()
 
     def _place(self) -> None:
