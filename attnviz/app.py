@@ -38,7 +38,7 @@ from attnviz.spec import AttentionSpec, Lesson, QKFile, SpecError, View, edited,
 from attnviz.views.export_dialog import ExportDialog
 from attnviz.views.main_window import MainWindow
 from attnviz.views.theme import apply_theme
-from attnviz.worker import EngineLike, Worker
+from attnviz.worker import EngineLike, Pause, Worker
 
 log = logging.getLogger(__name__)
 
@@ -77,6 +77,9 @@ class Program(QObject):
         self.use_dark(self._dark)
         self.window.restore()
         self.window.present(self.session.snapshot())
+        gigabytes = float(str(settings.value("memory_gb", 0.0, type=float)))
+        self.window.controls.show_budget(gigabytes)
+        self.worker.set_budget(_budget_bytes(gigabytes))
         self.worker.start()
         self.controller.start()
 
@@ -87,6 +90,7 @@ class Program(QObject):
             editor.spec_edited.connect(controller.edit_spec)
         for chooser in (window.controls, window.pipeline_strip, window.heatmaps):
             chooser.view_edited.connect(controller.edit_view)
+        window.controls.budget_edited.connect(self._on_budget_edited)
         window.token_strip.row_selected.connect(controller.select_row)
         window.status_line.cancelled.connect(controller.cancel)
         window.sentence_card.own_text_asked.connect(self._on_own_text_asked)
@@ -133,6 +137,11 @@ class Program(QObject):
             return
         self.window.present(snapshot)
 
+    @Slot(float)
+    def _on_budget_edited(self, gigabytes: float) -> None:
+        self.settings.setValue("memory_gb", gigabytes)
+        self.controller.set_budget(_budget_bytes(gigabytes))
+
     @Slot()
     def _on_own_text_asked(self) -> None:
         self.window.show_panel("controls", True)
@@ -167,7 +176,7 @@ class Program(QObject):
     def open_qk(self, path: Path) -> None:
         """Show the queries and keys of a file, once the worker's thread has looked at it and summed it up."""
 
-        def job() -> None:
+        def job(_engine: EngineLike, _pause: Pause) -> None:
             from attnviz.tensor_files import describe_qk  # noqa: PLC0415 (not before it is needed)
 
             try:
@@ -231,17 +240,18 @@ class Program(QObject):
             view = msgspec.structs.replace(view, rows=None, cols=None)
         self._run(
             "write_image", path, now.spec, view, size, dark=self._dark, show_numbers=now.show_numbers,
-            decimals=now.decimals, cancelled=lambda: self._closing,
-            progress=lambda share: self.job_progressed.emit(path, share),
+            decimals=now.decimals, progress=lambda share: self.job_progressed.emit(path, share),
         )  # fmt: skip
 
     def _run(self, function: str, path: Path, *arguments: object, **settings: object) -> None:
         """Run a function of `attnviz.rendering` as a job; it imports torch, so it is imported in the job."""
 
-        def job() -> None:
+        def job(engine: EngineLike, pause: Pause) -> None:
             from attnviz import rendering  # noqa: PLC0415
 
             sentence = None
+            if function == "write_image":
+                settings.update(cancelled=pause, engine=rendering.beside(engine))
             try:
                 getattr(rendering, function)(path, *arguments, **settings)
             except (RuntimeError, OSError, SpecError) as error:
@@ -302,6 +312,10 @@ def _application() -> QApplication:
     application = QApplication.instance()
     assert isinstance(application, QApplication)  # noqa: S101 (a window is being built)
     return application
+
+
+def _budget_bytes(gigabytes: float) -> int | None:
+    return int(gigabytes * 1e9) or None
 
 
 def _without_checked(slot: Callable[..., object], _checked: bool = False) -> None:

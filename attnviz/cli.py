@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -184,6 +185,19 @@ _SOURCES = [
 ]  # fmt: skip
 
 
+class _Bytes(click.ParamType[int]):
+    name = "SIZE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*(k|M|G|T)?B?\s*", str(value), re.IGNORECASE)
+        size = float(found[1]) * 1000 ** " kMGT".lower().index((found[2] or " ").lower()) if found else 0
+        if not 1 <= size < 1e18:
+            return self.fail(f"{value!r} is no amount of memory: give a number and a unit, such as 2GB", param, ctx)
+        return int(size)
+
+
 def spec_options(function: F) -> F:
     """Add every option of a spec and view, and ``--spec FILE``."""
     spec_file = click.Option(["--spec", "spec_file"], type=click.Path(), help="A spec file; other options override it.")
@@ -337,8 +351,12 @@ def window(file: str | None, **options: Any) -> int:
 @click.option("--data", type=click.Path(path_type=Path), help="Write every stage to an NPZ file.")
 @click.option("--save-spec", type=click.Path(path_type=Path), help="Write the spec as JSON.")
 @click.option("--size", type=_Size(), default="1920x1080", show_default=True, help="Pixels of the picture.")
+@click.option("--memory", type=_Bytes(), help="Memory to take, such as 2GB (default: a quarter of what is free).")
 @spec_options
-def render(image: Path | None, data: Path | None, save_spec: Path | None, size: tuple[int, int], **options: Any) -> int:
+def render(
+    image: Path | None, data: Path | None, save_spec: Path | None, size: tuple[int, int], memory: int | None,
+    **options: Any,
+) -> int:  # fmt: skip
     """Exit status after every file asked for is written."""
     if image is None and data is None and save_spec is None:
         raise click.UsageError("no output asked for: give --image FILE.png, --data FILE.npz or --save-spec FILE.json")
@@ -361,7 +379,7 @@ def render(image: Path | None, data: Path | None, save_spec: Path | None, size: 
         return 0
     from attnviz.engine import Engine
 
-    engine = Engine()
+    engine = Engine(budget_bytes=memory)
     if data is not None:
         rendering.write_arrays(data, spec, view, engine)
     if image is not None:

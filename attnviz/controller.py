@@ -124,6 +124,13 @@ class Controller(QObject):
         """Show why an edit was refused beside its control."""
         self._update(problem=Problem(error.field, str(error)))
 
+    def set_budget(self, budget_bytes: int | None) -> None:
+        """Bytes that computations may take, None for a quarter of what is free; what stands is computed again."""
+        self._worker.set_budget(budget_bytes)
+        if self._session.generation:
+            self._waiting = self.wanted()
+            self._arm()
+
     def run_job(self, job: Job) -> None:
         self._worker.run_job(job)
 

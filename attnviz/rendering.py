@@ -93,6 +93,11 @@ def write_image(
     return picture
 
 
+def beside(engine: object) -> Engine | None:
+    """An engine beside the window's, which keeps what both need; None where the window has another kind of engine."""
+    return engine.beside() if isinstance(engine, Engine) else None
+
+
 @contextmanager
 def _engine_or_own(engine: Engine | None) -> Iterator[Engine]:
     """``engine``, or one that is closed behind us."""

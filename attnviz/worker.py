@@ -21,11 +21,14 @@ from attnviz.spec import Request
 
 log = logging.getLogger(__name__)
 
-Job = Callable[[], None]
+Pause = Callable[[], bool]
+"""Called by a job now and then: lets a request or a probe that waits go first; whether the job should end."""
 
 
 class EngineLike(Protocol):
     """What the worker drives; `attnviz.engine.Engine`, or a fake in tests."""
+
+    budget_bytes: int | None
 
     def devices(self) -> tuple[DeviceInfo, ...]: ...
 
@@ -34,6 +37,10 @@ class EngineLike(Protocol):
     def probe(self, probe: Probe) -> Iterator[ProbeAnswer | RowAnswer]: ...
 
     def close(self) -> None: ...
+
+
+Job = Callable[[EngineLike, Pause], None]
+"""Work such as an export: takes the engine and a pause, and reports by its own means."""
 
 
 class Worker(QObject):
@@ -56,6 +63,7 @@ class Worker(QObject):
         self._box: OrderedDict[str, Message] = OrderedDict()
         self._wanted = 0  # the generation that may run; any other is cancelled
         self._closing = False
+        self._budget_bytes: int | None = None
         self._thread = threading.Thread(target=self._run, name="attnviz-worker", daemon=True)
 
     def start(self) -> None:
@@ -76,6 +84,11 @@ class Worker(QObject):
             self._request = None
             self._wanted = -1
 
+    def set_budget(self, budget_bytes: int | None) -> None:
+        """Bytes that computations may take from the next request on; None is a quarter of what is free."""
+        with self._condition:
+            self._budget_bytes = budget_bytes
+
     def probe(self, probe: Probe) -> None:
         """Ask for exact numbers; only the newest question is answered, between two panels at the latest."""
         with self._condition:
@@ -83,7 +96,7 @@ class Worker(QObject):
             self._condition.notify()
 
     def run_job(self, job: Job) -> None:
-        """Run ``job()`` on the worker's thread when nothing is being computed. The job reports by its own means."""
+        """Run ``job(engine, pause)`` on the worker's thread when nothing is being computed."""
         with self._condition:
             self._jobs.append(job)
             self._condition.notify()
@@ -137,13 +150,14 @@ class Worker(QObject):
                 self._compute(engine, request)
             self._answer_probe(engine)
             if job is not None:
-                self._run_job(job)
+                self._run_job(engine, job)
 
     def _compute(self, engine: EngineLike, request: Request) -> None:
         def cancelled() -> bool:
             return self._wanted != request.generation
 
         try:
+            engine.budget_bytes = self._budget_bytes
             stream = engine.stream(request, cancelled)
             with closing(stream):
                 for message in stream:
@@ -174,9 +188,18 @@ class Worker(QObject):
             if self._probe is probe and (answered or self._request is None):
                 self._probe = None
 
-    def _run_job(self, job: Job) -> None:
+    def _run_job(self, engine: EngineLike, job: Job) -> None:
+        def pause() -> bool:
+            if threading.current_thread() is self._thread:  # it may be asked on an engine's threads too
+                with self._condition:
+                    request, self._request = self._request, None
+                if request is not None:
+                    self._compute(engine, request)
+                self._answer_probe(engine)
+            return self._closing
+
         try:
-            job()
+            job(engine, pause)
         except Exception as error:
             self._post_failure(self._wanted, error)
 

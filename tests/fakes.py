@@ -22,6 +22,8 @@ from attnviz.frames import (
 class GatedEngine:
     """Streams one frame a head; before each it waits for `gate` unless that is open. Records what it started."""
 
+    budget_bytes = None
+
     def __init__(self, *, open_gate=True):
         self.gate = threading.Event()
         if open_gate:

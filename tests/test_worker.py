@@ -66,7 +66,7 @@ def test_the_mailbox_keeps_the_newest_frame_of_a_panel_and_signals_once(qtbot, w
     worker.messages_pending.connect(lambda: signals.append(1))
     worker.submit(request(1))
     done = threading.Event()
-    worker.run_job(done.set)  # runs after the request
+    worker.run_job(lambda *_: done.set())  # runs after the request
     assert done.wait(20)
     messages = worker.take()
     assert len([m for m in messages if isinstance(m, Frame)]) == 2

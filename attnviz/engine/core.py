@@ -7,6 +7,7 @@ request is likely to need again: the module, queries and keys, log-sum-exps, pix
 
 from __future__ import annotations
 
+import copy
 import os
 import time
 import weakref
@@ -109,7 +110,7 @@ class Engine:
         if spare_cores:
             torch.set_num_threads(max(1, torch.get_num_threads() - spare_cores))
         self._backend: Backend = backend or TorchBackend()
-        self.budget_bytes = budget_bytes
+        self.budget_bytes: int | None = budget_bytes
         self._dense_bytes = dense_bytes
         self._opener = Opener(self._backend)
         self._dense = Dense(self._backend, self._opener)
@@ -119,8 +120,17 @@ class Engine:
         self._long = LongMaps(self._backend, self._opener, self._crew)
         self._shown: _Shown | None = None
 
+    def beside(self) -> Engine:
+        """An engine that shares what this one keeps, but has a picture of its own, as for an export.
+
+        The two take turns on one thread.
+        """
+        other = copy.copy(self)
+        other._shown, other._dense = None, Dense(self._backend, self._opener)  # noqa: SLF001
+        return other
+
     def close(self) -> None:
-        """Stop the crew's threads."""
+        """Stop the crew's threads, those of engines beside this one too."""
         self._crew.close()
 
     def devices(self) -> tuple[DeviceInfo, ...]:

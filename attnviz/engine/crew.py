@@ -31,6 +31,7 @@ class _Run(Generic[T]):
         self.lock = threading.Lock()
         self.results: queue.SimpleQueue[object] = queue.SimpleQueue()
         self.stopped = False
+        self.spent = False
         self.began = time.monotonic()
         self.active = 0
 
@@ -38,6 +39,7 @@ class _Run(Generic[T]):
         with self.lock:
             job = None if self.stopped else next(self.jobs, None)
             self.active += job is not None
+            self.spent = job is None
         return job
 
 
@@ -50,18 +52,19 @@ class Crew:
     def __init__(self, size: int, spare: int = 0) -> None:
         self._size, self._spare = max(1, size), min(spare, max(size - 1, 0))
         self._condition = threading.Condition()
-        self._run: _Run[Job] | None = None
+        self._runs: list[_Run[Job]] = []  # the newest last; older ones go on when it is done
         self._closing = False
         self._threads: list[threading.Thread] = []
 
     def map(self, jobs: Iterable[Job]) -> Iterator[object]:
         """Results of ``jobs`` in the order in which they end; None every `TICK` seconds without one.
 
-        An exception in a job is raised here. Abandoned, it stops the jobs and waits for those under way.
+        An exception in a job is raised here. Abandoned, it stops the jobs and waits for those under way. A map that is
+        begun while another is under way overtakes it.
         """
         run: _Run[Job] = _Run(jobs)
         with self._condition:
-            self._run = run
+            self._runs.append(run)
             self._start()
             self._condition.notify_all()
         try:
@@ -83,8 +86,8 @@ class Crew:
         """Stop and join every thread."""
         with self._condition:
             self._closing = True
-            if self._run is not None:
-                self._run.stopped = True
+            for run in self._runs:
+                run.stopped = True
             self._condition.notify_all()
         for thread in self._threads:
             thread.join()
@@ -103,8 +106,8 @@ class Crew:
         with run.lock:
             run.stopped = True
         with self._condition:
-            if self._run is run:
-                self._run = None
+            if run in self._runs:
+                self._runs.remove(run)
             while run.active:
                 self._condition.wait()
 
@@ -124,7 +127,7 @@ class Crew:
         """The present run, once this thread may take part in it; None when the crew closes."""
         with self._condition:
             while not self._closing:
-                run = self._run
+                run = self._runs[-1] if self._runs else None
                 if run is not None and not run.stopped:
                     rest = run.began + _CALM - time.monotonic() if place >= self._size - self._spare else 0.0
                     if rest <= 0:
@@ -135,7 +138,7 @@ class Crew:
         return None
 
     def _do(self, run: _Run[Job], space: Workspace) -> None:
-        while (job := run.next()) is not None:
+        while run is self._newest() and (job := run.next()) is not None:
             try:
                 result: object = job(space, lambda: run.stopped)
             except BaseException as error:
@@ -144,10 +147,14 @@ class Crew:
             with run.lock:
                 run.active -= 1
         with self._condition:
-            if self._run is run and not run.active:
-                self._run = None
+            if run in self._runs and run.spent and not run.active:
+                self._runs.remove(run)
                 run.results.put(_ENDED)
             self._condition.notify_all()
+
+    def _newest(self) -> _Run[Job] | None:
+        runs = self._runs
+        return runs[-1] if runs else None
 
 
 _ENDED: Final = object()

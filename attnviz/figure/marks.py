@@ -70,18 +70,29 @@ def percentage(value: float) -> str:
 
 
 def formats(frame: Frame, decimals: int | None, n_shown: int) -> Iterator[str]:
-    """Ways to write this frame's numbers, the one to try first before the others: "%" or a number of decimals."""
+    """Ways to write this frame's numbers, the first to try first: "%", "short" (2e−5) or a number of decimals."""
     if decimals is not None:
         yield str(decimals)
         return
     if frame.stage in WEIGHT_STAGES and n_shown <= PERCENT_UP_TO_KEYS:
         yield "%"
+    if frame.scale.curve == "log":
+        yield "short"  # on a scale of decades most numbers are 0 to two decimals
     yield "2"
 
 
 def formatted(value: float, way: str) -> str:
     """``value`` written in one of the ways of `formats`."""
-    return percentage(value) if way == "%" else cell_number(value, int(way))
+    if way == "%":
+        return percentage(value)
+    if way == "short":
+        return cell_number(value, 2) if abs(value) >= 0.005 or value == 0 else _power(value)
+    return cell_number(value, int(way))
+
+
+def _power(value: float) -> str:
+    """One digit and a power of ten: "3e−5"."""
+    return f"{value:.0e}".replace("e-0", "e-").replace("-", "−")
 
 
 def row_sum(value: float) -> tuple[str, bool]:

@@ -9,6 +9,7 @@ from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
+    QDoubleSpinBox,
     QFormLayout,
     QFrame,
     QHBoxLayout,
@@ -52,6 +53,8 @@ class Controls(QFrame):
 
     spec_edited = Signal(object)
     view_edited = Signal(object)
+    budget_edited = Signal(float)
+    """Gigabytes that computations may take; 0 is a quarter of the free memory."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -196,9 +199,25 @@ class Controls(QFrame):
             combo.activated.connect(lambda _, field=field, combo=combo: self._edit_view(field, combo.currentData()))
             combo.setAccessibleName(words.replace("&", ""))
             looks.addRow(words, combo)
+        self._budget = QDoubleSpinBox()
+        self._budget.setRange(0, 100_000)
+        self._budget.setDecimals(1)
+        self._budget.setSuffix(" GB")
+        self._budget.setSpecialValueText(self.tr("a quarter of what is free"))
+        self._budget.setKeyboardTracking(False)
+        self._budget.setToolTip(self.tr("Memory that one picture may take; a longer map is computed in tiles"))
+        self._budget.setAccessibleName(self.tr("memory"))
+        self._budget.valueChanged.connect(self.budget_edited)
+        looks.addRow(self.tr("Me&mory"), self._budget)
         self._column.addWidget(page)
         self._more.toggled.connect(self._show_more)
         self._show_more(False)
+
+    def show_budget(self, gigabytes: float) -> None:
+        """Show the memory budget; emits nothing."""
+        blocker = QSignalBlocker(self._budget)
+        self._budget.setValue(gigabytes)
+        del blocker
 
     @Slot(bool)
     def _show_more(self, shown: bool) -> None:
