@@ -513,3 +513,24 @@ def test_without_a_display_the_window_is_written_in_one_line(tmp_path):
     assert (tmp_path / "attnviz.png").exists()
     assert done.stderr.count("\n") == 1
     assert "attnviz.png" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("2GB", 2_000_000_000), ("500 M", 500_000_000), ("1.5g", 1_500_000_000), ("7", 7)]
+)
+def test_an_amount_of_memory(text, size):
+    assert cli._Bytes().convert(text, None, None) == size
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "much", "1e9", "2 PB", "nan"])
+def test_what_is_no_amount_of_memory(text, tmp_path, capfd):
+    assert cli.run(["render", "--image", str(tmp_path / "a.png"), "--memory", text]) == 2
+    assert "such as 2GB" in capfd.readouterr().err
+
+
+def test_memory_bounds_what_is_computed(tmp_path, capfd):
+    out = str(tmp_path / "a.png")
+    assert cli.run(["render", "--length", "2000", "--image", out, "--memory", "1MB"]) == 1
+    line = capfd.readouterr().err
+    assert line.count("\n") == 1
+    assert "the budget is 1.0 MB, as it was set" in line

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from fakes import TwoCudaDevices
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -35,7 +36,6 @@ from attnviz.spec import (
     visible_run,
 )
 from attnviz.tensor_files import describe_mask
-from tests.fakes import TwoCudaDevices
 
 LENGTH = 257
 MODES = {

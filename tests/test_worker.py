@@ -192,3 +192,52 @@ def test_a_view_that_cannot_be_is_refused_beside_its_control(qtbot, controller):
     controller.edit_view(View(stage="row_sums"))
     assert taken[-1].problem.field == "stage"
     assert not taken[-1].running
+
+
+def test_a_job_lets_a_request_go_first_and_then_goes_on(qtbot, worker, engine):
+    steps, asked = [], threading.Event()
+
+    def job(given, pause):
+        steps.append(given is engine)
+        assert asked.wait(20)
+        steps.append(pause())  # computes the request in here
+        steps.append(len(engine.started))
+
+    worker.run_job(job)
+    qtbot.waitUntil(lambda: bool(steps))
+    worker.submit(request(1))
+    asked.set()
+    seen = []
+    until_finished(qtbot, worker, 1, seen)
+    qtbot.waitUntil(lambda: len(steps) == 3)
+    assert steps == [True, False, 1]
+
+
+def test_a_job_is_told_to_end_when_the_worker_closes(qtbot, engine, qapp):
+    worker = Worker(lambda: engine)
+    worker.start()
+    began, ended = threading.Event(), []
+
+    def job(_engine, pause):
+        began.set()
+        while not pause():
+            pass
+        ended.append(True)
+
+    worker.run_job(job)
+    assert began.wait(20)
+    assert worker.close()
+    assert ended == [True]
+    assert engine.closed
+
+
+def test_a_budget_holds_from_the_next_request_on(qtbot, worker, engine):
+    worker.set_budget(123)
+    seen = []
+    worker.submit(request(1))
+    until_finished(qtbot, worker, 1, seen)
+    assert engine.budget_bytes == 123
+    worker.set_budget(None)
+    worker.submit(request(2))
+    until_finished(qtbot, worker, 2, seen)
+    assert engine.budget_bytes is None

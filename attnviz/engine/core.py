@@ -67,6 +67,8 @@ T = TypeVar("T", bound=np.generic)
 _ITEM_BYTES: Final = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 _DENSE_BYTES: Final = 256 << 20
 """A stage of more bytes over all heads is computed in tiles: it would take longer than a blink anyway."""
+_ONE_MAP_BYTES: Final = 16 << 20
+"""A head's map of more bytes is computed in tiles, between which an edit or a probe can have its turn."""
 
 
 class ComputationError(RuntimeError):
@@ -328,7 +330,7 @@ class Engine:
         head = request.view.head if request.view.head is not None else _order(spec, viewport)[0]
         rows = None
         if not self._fits(spec, self._budget(spec)):
-            step = max(1, n_queries // max(8, min(side, (1 << 22) // n_keys)))
+            step = max(1, n_queries // max(8, min(side, (1 << 20) // n_keys)))
             rows = range(step - 1, n_queries, step)
         for panel in self._dense.thumbnails(spec, head, stages_of(spec), opened, cancelled, rows=rows):
             view = msgspec.structs.replace(request.view, stage=panel.name.removeprefix("thumbnail:"), pooling="max")
@@ -454,8 +456,10 @@ class Engine:
     def _fits(self, spec: AttentionSpec, budget: int) -> bool:
         """Whether a query × key stage of all heads is kept whole."""
         n_queries, n_keys = inputs.count_tokens(spec.source)
-        stage = spec.num_heads * spec.batch * n_queries * n_keys * _ITEM_BYTES[spec.dtype]
-        return stage <= min(self._dense_bytes, budget // 2) or n_keys <= 32
+        one_map = spec.batch * n_queries * n_keys * _ITEM_BYTES[spec.dtype]
+        if one_map > _ONE_MAP_BYTES and not (spec.drops and spec.dropout_generator == "torch"):
+            return False
+        return spec.num_heads * one_map <= min(self._dense_bytes, budget // 2) or n_keys <= 32
 
     def _should_map(self, spec: AttentionSpec, budget: int) -> bool:
         """Whether drawn queries and keys are to lie in a file: they take more than the budget."""

@@ -17,8 +17,8 @@ from attnviz.attention.tiles import Cancelled
 from attnviz.engine.opened import Opened, Opener
 from attnviz.spec import JOINT_STAGES, QUERY_KEY_STAGES, AttentionSpec, masked_at, padded_keys
 
-_BLOCK_CELLS: Final = 1 << 22
-"""Cells of the rows that are computed at a time where a map would not fit: 16 MB of float32."""
+_BLOCK_CELLS: Final = 1 << 20
+"""Cells of the rows that are computed at a time where a map would not fit: some milliseconds of work."""
 
 
 class Dense:
