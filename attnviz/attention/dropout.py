@@ -41,8 +41,9 @@ def keep_portable(
     rows: range | tuple[int, int] | None = None,
     cols: tuple[int, int] | None = None,
     device: torch.device | str | None = None,
+    columns_first: bool = False,
 ) -> Tensor:
-    """Cells that are kept, bool (rows, cols); True with probability 1 − p.
+    """Cells that are kept, bool (rows, cols), or (cols, rows) with ``columns_first``; True with probability 1 − p.
 
     ``site`` is weights (columns are keys) or context (columns are dimensions). ``rows`` and ``cols`` are half-open
     ranges of the map (n_queries, n_columns), None for all of it: any tile has the bits of the whole. ``rows`` may be
@@ -59,13 +60,14 @@ def keep_portable(
     row_keys = _mixed(_mixed(_indices(top, bottom, device, rows.step)).bitwise_xor_(_signed(key)))
     col_keys = _mixed(_indices(left, right, device))
     threshold = round(p * 2**32)
-    kept = torch.empty(len(rows), right - left, dtype=torch.bool, device=device)
-    step = max(1, _BLOCK_CELLS // max(right - left, 1))
-    cells, shifted = (torch.empty(step, right - left, dtype=torch.int64, device=device) for _ in range(2))
-    for first in range(0, len(rows), step):
-        block = row_keys[first : first + step, None]
+    outer, inner = (col_keys, row_keys) if columns_first else (row_keys, col_keys)
+    kept = torch.empty(len(outer), len(inner), dtype=torch.bool, device=device)
+    step = max(1, _BLOCK_CELLS // max(len(inner), 1))
+    cells, shifted = (torch.empty(step, len(inner), dtype=torch.int64, device=device) for _ in range(2))
+    for first in range(0, len(outer), step):
+        block = outer[first : first + step, None]
         bits, spare = cells[: len(block)], shifted[: len(block)]
-        _mixed(torch.bitwise_xor(block, col_keys, out=bits), spare)
+        _mixed(torch.bitwise_xor(block, inner, out=bits), spare)
         torch.ge(_logical_shift(bits, 32, out=bits), threshold, out=kept[first : first + step])
     return kept
 

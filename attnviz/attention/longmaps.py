@@ -9,11 +9,12 @@ from typing import Final, Literal
 import torch
 from torch import Tensor
 
+from attnviz.attention.bins import Bins, Draw, Norm, binned
 from attnviz.attention.masks import Mask
 from attnviz.attention.planes import outside_sets
 from attnviz.attention.pooling import Region
 from attnviz.attention.stages import fill_value, head_stages
-from attnviz.attention.tiles import LOG2E, Bins, Cancelled, Draw, Norm, Scores, Sweep, Workspace, binned
+from attnviz.attention.tiles import LOG2E, Cancelled, Scores, Sweep, Workspace
 from attnviz.frames import CellClass
 from attnviz.spec import AttentionSpec, edited, masked_at, stages_of
 

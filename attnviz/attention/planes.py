@@ -11,9 +11,9 @@ from typing import Final
 import torch
 from torch import Tensor
 
+from attnviz.attention.bins import Bins
 from attnviz.attention.masks import Mask
 from attnviz.attention.pooling import Pooled, Region, pooled_max, to_numpy
-from attnviz.attention.tiles import Bins
 from attnviz.frames import CellClass, Counts
 from attnviz.spec import Pooling
 

@@ -18,9 +18,8 @@ from typing import Final
 
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
 
-from attnviz.attention.dropout import keep_portable
+from attnviz.attention.bins import Bins, Draw, Norm, binned, visible_counts
 from attnviz.attention.masks import Mask
 from attnviz.frames import CellClass
 
@@ -115,130 +114,6 @@ class Workspace:
         if kept is None or kept.numel() < numel or kept.dtype != dtype or kept.device != device:
             self.buffers[name] = kept = torch.empty(numel, dtype=dtype, device=device)
         return kept[:numel].view(shape)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Norm:
-    """Rows' softmax denominators: ``highest`` (rows,) score, base 2, and ``mass`` (rows,), Σ 2^(s − highest).
-
-    The log-sum-exp is highest + log₂ mass; apart they lose nothing where scores are far from 0.
-    """
-
-    highest: Tensor
-    mass: Tensor
-
-    @property
-    def lse(self) -> Tensor:
-        """Log-sum-exp (rows,), base 2; −∞ where a row sees nothing."""
-        return self.highest + torch.log2(self.mass)
-
-    @property
-    def sound(self) -> Tensor | None:
-        """Rows whose weights are numbers, bool (rows,); None where all are."""
-        finite = torch.isfinite(self.highest) & torch.isfinite(self.mass) & (self.mass > 0)
-        return None if bool(finite.all()) else finite
-
-    def joined(self, other: Norm) -> Norm:
-        """The denominator over the keys of both."""
-        highest = torch.maximum(self.highest, other.highest)
-        masses = (one.mass * torch.exp2(one.highest - highest) for one in (self, other))
-        return Norm(highest, sum(masses, torch.zeros_like(highest)))
-
-
-@dataclass(slots=True, eq=False)
-class Bins:
-    """What bins of ``level`` keys hold for each of ``rows``: keys from ``left`` on, the last bin perhaps partial.
-
-    ``top`` (bins, rows) is the largest ordinary cell, −∞ where there is none; ``total`` the sum of the ordinary ones;
-    ``sets`` uint8 the classes. Outside of the bins every cell is hidden. ``norm`` is the rows' denominator, where a
-    sweep over all keys found it. A row that is not in ``sound``
-    (rows,) is NaN throughout, whatever its bins say; None means that all are sound. ``low`` is the lowest finite
-    ordinary cell (nan if none, or if nobody asked), ``zeros`` and ``dropped`` count cells.
-    """
-
-    rows: range
-    left: int
-    level: int
-    top: Tensor
-    total: Tensor
-    sets: Tensor
-    norm: Norm | None = None
-    sound: Tensor | None = None
-    low: float = math.nan
-    zeros: int = 0
-    dropped: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Draw:
-    """One head's dropout by the portable generator."""
-
-    seed: int
-    head: int
-    p: float
-
-    def kept(self, rows: range, cols: tuple[int, int], shape: tuple[int, int], device: torch.device) -> Tensor:
-        """Cells that are kept, bool (rows, columns), of a map of ``shape``."""
-        return keep_portable(
-            seed=self.seed, site="weights", batch_item=0, head=self.head, n_queries=shape[0], n_columns=shape[1],
-            p=self.p, rows=rows, cols=cols, device=device,
-        )  # fmt: skip
-
-
-def binned(
-    cells: Tensor, rows: range, left: int, level: int, *, weights: bool, masked: Tensor | None = None,
-    padded: tuple[int, int] = (0, 0), dropped: Tensor | None = None,
-) -> Bins:  # fmt: skip
-    """Bins of any ``cells`` (keys from ``left`` on, rows), which are not written to.
-
-    ``masked`` and ``dropped`` are bool planes like them; of masked cells those in the ``padded`` run of keys are
-    padding. ``weights`` says that 0 is a class of its own. A NaN makes the bin's top and total NaN.
-    """
-    short = -len(cells) % level
-    shape = ((len(cells) + short) // level, level, cells.shape[1])
-
-    def grouped(plane: Tensor, value: float) -> Tensor:
-        return (pad(plane, (0, 0, 0, short), value=value) if short else plane).reshape(shape)
-
-    def some(plane: Tensor) -> Tensor:
-        return grouped(plane, value=False).any(1).to(torch.uint8)
-
-    nan = torch.isnan(cells)
-    other = nan
-    sets = some(nan) * int(CellClass.NAN)
-    if masked is not None:
-        blind = masked & ~other
-        pad_first, pad_end = (min(max(edge - left, 0), len(cells)) for edge in padded)
-        if pad_first < pad_end:
-            stuffed = blind.clone()
-            stuffed[:pad_first] = stuffed[pad_end:] = False
-            sets |= some(stuffed) * int(CellClass.PADDED)
-            blind[pad_first:pad_end] = False
-        sets |= some(blind) * int(CellClass.MASKED)
-        other = other | masked
-    n_zeros = n_dropped = 0
-    if dropped is not None:
-        lost = dropped & ~other
-        sets |= some(lost) * int(CellClass.DROPPED)
-        n_dropped = int(lost.sum())
-        other = other | lost
-    if weights:
-        zero = (cells == 0) & ~other
-        n_zeros = int(zero.sum())
-        if n_zeros:
-            sets |= some(zero) * int(CellClass.ZERO)
-            other = other | zero
-    ordinary = ~other
-    sets |= some(ordinary) * int(CellClass.ORDINARY)
-    spoilt = some(nan).bool()
-    top = grouped(cells.masked_fill(other, -math.inf), -math.inf).amax(1).masked_fill_(spoilt, math.nan)
-    total = grouped(cells.masked_fill(other, 0), 0).sum(1).masked_fill_(spoilt, math.nan)
-    low = math.nan
-    if not weights:
-        finite = cells.masked_fill(other | ~torch.isfinite(cells), math.inf)
-        low = float(finite.amin()) if finite.numel() else math.inf
-        low = low if math.isfinite(low) else math.nan
-    return Bins(rows, left, level, top, total, sets, low=low, zeros=n_zeros, dropped=n_dropped)
 
 
 class Sweep:
@@ -354,12 +229,50 @@ class Sweep:
                 if sums and level > 1:
                     torch.sum(torch.exp2(grouped, out=grouped), 1, out=total[part]).div_(norm.mass)
                 continue
-            weights = self._rounded(torch.exp2(cells[: end - first], out=cells[: end - first]).div_(norm.mass))
-            some = self._general(weights, rows, (first, end), level, draw)
+            weights = self._rounded(torch.exp2(cells, out=cells).div_(norm.mass))
+            if self._by_counts:
+                some = self._counted(weights, rows, (first, end), level, draw)
+            else:
+                some = self._general(weights[: end - first], rows, (first, end), level, draw)
             top[part], total[part], sets[part] = some.top, some.total, some.sets
             bins.zeros += some.zeros
             bins.dropped += some.dropped
         return bins if (sums and level > 1) or not plain else replace(bins, total=top)
+
+    @property
+    def _by_counts(self) -> bool:
+        """Whether visible cells need only be counted: hidden ones weigh 0, and runs tell how many are visible."""
+        mask = self._scores.mask
+        return mask is None or (self._scores.hides and mask.plane is None)
+
+    @property
+    def _shape(self) -> tuple[int, int]:
+        return len(self._scores.queries), len(self._scores.keys)
+
+    def _counted(self, weights: Tensor, rows: range, cols: tuple[int, int], level: int, draw: Draw | None) -> Bins:
+        """Bins of a tile in which hidden cells and what fills up the last bin weigh 0; ``weights`` are written over."""
+        (first, end), n = cols, len(rows)
+        seen, sets = self._visible(rows, first, level, len(weights) // level)
+        kept_cells = seen
+        if draw is not None:
+            kept = self._space.get("kept", (len(weights), n), weights.dtype, self._device)
+            kept[: end - first] = draw.kept(rows, cols, self._shape, self._device)
+            kept[end - first :] = 0
+            narrow = self._scores.queries.dtype
+            factor = torch.ones((), dtype=narrow).div_(1 - draw.p).item()  # as nn.Dropout rounds it
+            self._rounded(weights.mul_(kept).mul_(factor))
+            self._hide(kept[: end - first], rows, cols, 0.0)
+            kept_cells = kept.view(-1, level, n).sum(1).to(torch.int32)
+        grouped = weights.view(-1, level, n)
+        top, total = grouped.amax(1), grouped.sum(1)
+        ordinary = kept_cells
+        if not self._plain:
+            ordinary = (weights != 0).to(weights.dtype).view(-1, level, n).sum(1).to(torch.int32)
+        zero, dropped = kept_cells - ordinary, seen - kept_cells
+        for kind, count in (CellClass.ORDINARY, ordinary), (CellClass.ZERO, zero), (CellClass.DROPPED, dropped):
+            sets = sets | (count > 0).to(torch.uint8) * int(kind)
+        top.masked_fill_(ordinary == 0, -math.inf)
+        return Bins(rows, first, level, top, total, sets, zeros=int(zero.sum()), dropped=int(dropped.sum()))
 
     def _general(self, weights: Tensor, rows: range, cols: tuple[int, int], level: int, draw: Draw | None) -> Bins:
         """Bins of a tile whose cells must be looked at one by one; ``weights`` are written over."""
@@ -369,8 +282,7 @@ class Sweep:
             masked = masked & (weights == 0)  # a finite fill lets hidden cells weigh something
         dropped = None
         if draw is not None:
-            shape = (mask.n_queries if mask is not None else len(scores.queries)), len(scores.keys)
-            dropped = ~draw.kept(rows, cols, shape, self._device).t()
+            dropped = ~draw.kept(rows, cols, self._shape, self._device)
             narrow = scores.queries.dtype
             factor = torch.ones((), dtype=narrow).div_(1 - draw.p).item()  # as nn.Dropout rounds it
             weights = self._rounded(weights.masked_fill_(dropped & ~torch.isnan(weights), 0).mul_(factor))
@@ -413,14 +325,18 @@ class Sweep:
     def _tile(self, block: Tensor, rows: range, cols: tuple[int, int], level: int) -> Tensor:
         """S · log₂e of a tile after the mask."""
         cells = self._product(block, cols, level)
-        mask = self._scores.mask
-        if mask is not None:
-            (first, end), (lo, hi) = cols, mask.open_span(rows)
-            for a, b in ((first, min(end, lo)), (max(first, hi), end)) if lo < hi else (cols,):
-                if a < b:
-                    hidden = mask.hidden(rows, (a, b), self._device).t()
-                    cells[a - first : b - first].masked_fill_(hidden, self._scores.fill * LOG2E)
+        self._hide(cells, rows, cols, self._scores.fill * LOG2E)
         return cells
+
+    def _hide(self, cells: Tensor, rows: range, cols: tuple[int, int], value: float) -> None:
+        """Write ``value`` over the hidden cells of a tile."""
+        mask = self._scores.mask
+        if mask is None:
+            return
+        (first, end), (lo, hi) = cols, mask.open_span(rows)
+        for a, b in ((first, min(end, lo)), (max(first, hi), end)) if lo < hi else (cols,):
+            if a < b:
+                cells[a - first : b - first].masked_fill_(mask.hidden(rows, (a, b), self._device).t(), value)
 
     def _rounded(self, weights: Tensor) -> Tensor:
         """``weights`` as the spec's dtype holds them; in place."""
@@ -429,28 +345,19 @@ class Sweep:
     def _sets(self, rows: range, left: int, level: int, n_bins: int) -> Tensor:
         """Classes (bins, rows) of a plain head: ordinary where a key is visible, masked and padded where one is not."""
         mask, n_keys = self._scores.mask, len(self._scores.keys)
-        if mask is None:
-            return torch.full((n_bins, len(rows)), int(CellClass.ORDINARY), dtype=torch.uint8, device=self._device)
-        return mask_sets(mask, rows, range(left, left + n_bins * level, level), n_keys, self._device)
+        if mask is not None and mask.plane is not None:
+            cols = left, min(left + n_bins * level, n_keys)
+            hidden = mask.hidden(rows, cols, self._device).t()
+            ones = torch.ones_like(hidden, dtype=torch.float32)
+            return binned(ones, rows, left, level, weights=True, masked=hidden).sets
+        seen, sets = self._visible(rows, left, level, n_bins)
+        return sets + (seen > 0).to(torch.uint8)  # CellClass.ORDINARY is 1
 
-
-def mask_sets(mask: Mask, rows: range, starts: range, n_keys: int, device: torch.device | str | None = None) -> Tensor:
-    """Classes (bins, rows) that follow from a mask alone, of the bins that begin at ``starts``."""
-    if mask.plane is not None:
-        hidden = mask.hidden(rows, (starts.start, min(starts.stop, n_keys)), device).t()
-        return binned(
-            torch.ones_like(hidden, dtype=torch.float32), rows, starts.start, starts.step, weights=True, masked=hidden
-        ).sets
-    runs = slice(rows.start, rows.stop, rows.step)
-    first, end = (run[runs].to(device, torch.int32) for run in (mask.first, mask.end))
-    bin_first = torch.arange(starts.start, starts.stop, starts.step, dtype=torch.int32, device=device)[:, None]
-    bin_end = (bin_first + starts.step).clamp_max(n_keys)
-    seen = (torch.minimum(bin_end, end) - torch.maximum(bin_first, first)).clamp_min_(0)
-    sets = (seen > 0).to(torch.uint8)  # CellClass.ORDINARY is 1
-    blind = (bin_end - bin_first) - seen
-    pad_first, pad_end = mask.padded
-    if pad_end > pad_first:
-        stuffed = (bin_end.clamp_max(pad_end) - bin_first.clamp_min(pad_first)).clamp_min_(0)
-        sets += (stuffed > 0).to(torch.uint8) * int(CellClass.PADDED)
-        blind = blind - stuffed
-    return sets.add_((blind > 0).to(torch.uint8), alpha=int(CellClass.MASKED))
+    def _visible(self, rows: range, left: int, level: int, n_bins: int) -> tuple[Tensor, Tensor]:
+        """Visible keys int32 (bins, rows), and the classes uint8 of those that are not."""
+        mask, n_keys = self._scores.mask, len(self._scores.keys)
+        if mask is not None:
+            return visible_counts(mask, rows, range(left, left + n_bins * level, level), n_keys, self._device)
+        starts = torch.arange(left, left + n_bins * level, level, dtype=torch.int32, device=self._device)[:, None]
+        seen = (starts + level).clamp_max_(n_keys).sub(starts).expand(-1, len(rows))
+        return seen, torch.zeros(seen.shape, dtype=torch.uint8, device=self._device)

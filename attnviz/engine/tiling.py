@@ -18,11 +18,12 @@ from typing import Final
 
 import torch
 
+from attnviz.attention.bins import Bins
 from attnviz.attention.devices import Backend, TorchBackend
 from attnviz.attention.longmaps import HeadMap
 from attnviz.attention.planes import FACTORS, SIDE, Place, Planes, assemble
 from attnviz.attention.pooling import Pooled, Region
-from attnviz.attention.tiles import CPU_TILE, DEVICE_TILE, Bins, Cancelled, Workspace
+from attnviz.attention.tiles import CPU_TILE, DEVICE_TILE, Cancelled, Workspace
 from attnviz.engine.crew import Crew, Job
 from attnviz.frames import Counts
 from attnviz.spec import Pooling
