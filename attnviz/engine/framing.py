@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -90,6 +91,13 @@ class Framer:
         rgb.flags.writeable = False
         return Frame(
             self._generation, name, self._view.stage, head, region.rows, region.cols, region.level,
-            pooled.values, pooled.classes, rgb, scale, pooled.counts + Counts(future=self._n_future), pooled.row_sums,
+            pooled.values, pooled.classes, rgb, scale, self._counts(pooled.counts), pooled.row_sums,
             pooled.exact, self._view.pooling if region.level > 1 else "max",
         )  # fmt: skip
+
+    def _counts(self, counts: Counts) -> Counts:
+        """With the visible future cells: those that the mask hides and that weigh something all the same."""
+        if not self._n_future:
+            return counts
+        blind = -1 if -1 in (counts.masked, counts.padded) else counts.masked + counts.padded
+        return replace(counts, future=-1 if blind < 0 else max(self._n_future - blind, 0))

@@ -30,11 +30,17 @@ def outline_of(request: Request, given: Inputs, module: nn.Module | None) -> Out
         parameters=_parameter_rows(module),
         panels=panels,
         has_future=given.n_queries > 1 and not typed_weights and stage in ("weights", "dropped_weights"),
-        future_hidden=spec.mask != "none",
+        future_hidden=spec.mask != "none" and not lets_through(spec),
         device=spec.device,
         glosses=given.glosses,
         mask_shape=spec.mask_shape,
     )
+
+
+def lets_through(spec: AttentionSpec) -> bool:
+    """Whether what *neg-inf* writes over hidden scores leaves them a weight: beside a score of 0, in the dtype."""
+    least = {"float64": -745.0, "float32": -104.0, "bfloat16": -92.9, "float16": -17.3}
+    return spec.mask == "neg-inf" and spec.fill >= least[spec.dtype]
 
 
 def _stage_shape(spec: AttentionSpec, stage: str, given: Inputs) -> tuple[int, ...]:
