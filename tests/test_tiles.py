@@ -369,3 +369,32 @@ def test_tiles_past_the_budget_go_and_come_back():
     cells, _ = dense_cells(spec, 0)
     np.testing.assert_allclose(first.values[:48, :48], cells[:48, :48], rtol=2e-5, atol=1e-9)
     engine.close()
+
+
+def test_rows_that_three_step_turned_to_nan_are_said_of_long_maps_too():
+    spec = make_spec(RandomQK(length=300, qk_scale=6.0), num_heads=1, d_out=16, mask="three-step")
+    remarks = []
+    for dense_bytes in (1 << 30, 0):
+        engine = Engine(dense_bytes=dense_bytes)
+        request = Request(spec=spec, view=View(), viewport=Viewport(pixels=(64, 64)), generation=1)
+        remarks.append([m.remarks for m in engine.stream(request) if isinstance(m, Finished)])
+        engine.close()
+    assert "NaN" in remarks[0][0][0]
+    assert remarks[0] == remarks[1]
+
+
+def test_the_overview_comes_behind_a_window():
+    spec = make_spec(RandomQK(length=2100), num_heads=2, d_out=32)
+    engine = Engine(dense_bytes=0)
+    viewport = Viewport(pixels=(128, 128), rows=(900, 1000), cols=(0, 100))
+    request = Request(spec=spec, view=View(), viewport=viewport, generation=1)
+    messages = [message for message in engine.stream(request) if message is not None]
+    engine.close()
+    finished = next(place for place, message in enumerate(messages) if isinstance(message, Finished))
+    sharp = [m for m in messages[:finished] if isinstance(m, Frame)]
+    behind = [m for m in messages[finished:] if isinstance(m, Frame)]
+    assert {frame.level for frame in sharp} == {1}
+    whole = [frame for frame in behind if frame.rows == (0, 2100)]
+    assert {frame.panel for frame in whole if frame.exact} == {"head:0", "head:1"}
+    last = {frame.panel: frame for frame in behind if frame.rows != (0, 2100)}
+    assert {frame.scale.high for frame in last.values()} == {whole[-1].scale.high}  # the window's range is the map's

@@ -155,6 +155,18 @@ class HeadMap:
         assert norm is not None  # noqa: S101 (three-step alone asks for all)
         return Norm(norm.highest[_slice(rows)], norm.mass[_slice(rows)])
 
+    def row_sums(self) -> Tensor | None:
+        """Three-step's row sums (Q, 1) before its division, as the dtype holds them; 1 where a row is not known yet.
+
+        None where rows are computed whole, so that nobody keeps their denominators.
+        """
+        every, seen = self.known.everything, self.known.visible
+        if every is None or not bool(self.known.have.any()):
+            return None
+        largest = (torch.exp2(seen.highest - every.highest) / every.mass).to(self.queries.dtype)
+        sums = torch.where(largest == 0, 0.0, torch.exp2(seen.lse - every.lse))
+        return torch.where(self.known.have.to(sums.device), sums, 1.0)[:, None]
+
     def know(self, rows: range, level: int, space: Workspace, cancelled: Cancelled) -> Bins | None:
         """Find the rows' denominators and keep them; their bins over all visible keys, or None once cancelled."""
         sweep = self._sweep(self.mask, space, cancelled)

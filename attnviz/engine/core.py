@@ -287,6 +287,9 @@ class Engine:
             if head not in sent:
                 yield from self._long_frame(tiling, head, finer, region, request, framer)
         yield from framer.recoloured()
+        if view.stage in ("weights", "dropped_weights") and spec.mask == "three-step":
+            sums = [one.row_sums() for one in self._long.heads(spec, view.stage, shown.opened)]
+            shown.remarks = rounding_remarks(spec, [found for found in sums if found is not None])
 
     def _long_frame(
         self, tiling: Tiling, head: int, computed: Region, region: Region, request: Request, framer: Framer
@@ -309,13 +312,23 @@ class Engine:
         assert tiling is not None  # noqa: S101 (long maps have one)
         rows, cols = tiling.shape
         region = Region((0, rows), (0, cols), _whole_map_level(tiling.shape, 1 << 30))
-        for advance in self._long.compute(tiling, region, _order(request.spec, request.viewport), cancelled):
+        order = _order(request.spec, request.viewport)
+        whole = msgspec.structs.replace(request.viewport, rows=None, cols=None)
+        n_keys = len(shown.opened.inputs.tokens)
+        behind = Framer(request.view, whole, request.generation, n_keys=n_keys, n_future=0)
+        coarse = behind.region(tiling.shape)
+        coarse = replace(coarse, level=max(coarse.level, region.level))
+        for advance in self._long.compute(tiling, region, order, cancelled):
             if cancelled():
                 return
             if advance is None or not advance.total:
                 yield None
-            else:
-                yield Progress(request.generation, advance.done, advance.total, background=True)
+                continue
+            if order[0] in advance.heads:  # the overview that a small map shows
+                yield from self._long_frame(tiling, order[0], region, coarse, request, behind)
+            yield Progress(request.generation, advance.done, advance.total, background=True)
+        for head in order:
+            yield from self._long_frame(tiling, head, region, coarse, request, behind)
         window = framer.region(tiling.shape)
         for head in _order(request.spec, request.viewport):
             yield from self._long_frame(tiling, head, window, window, request, framer)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from typing import Final, Generic, TypeVar
 
 import torch
@@ -56,7 +56,7 @@ class Crew:
         self._closing = False
         self._threads: list[threading.Thread] = []
 
-    def map(self, jobs: Iterable[Job]) -> Iterator[object]:
+    def map(self, jobs: Iterable[Job]) -> Generator[object, None, None]:
         """Results of ``jobs`` in the order in which they end; None every `TICK` seconds without one.
 
         An exception in a job is raised here. Abandoned, it stops the jobs and waits for those under way. A map that is

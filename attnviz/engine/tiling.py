@@ -109,8 +109,10 @@ class Tiling:
         last = time.perf_counter()
         changed: set[int] = set()
         jobs: Iterator[Job] = (partial(self._run, step, cancelled) for step in steps)
-        for result in crew.map(jobs):
+        results = crew.map(jobs)
+        for result in results:
             if cancelled():
+                results.close()
                 return
             if not isinstance(result, _Step):
                 yield None
