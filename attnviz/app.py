@@ -20,6 +20,7 @@ from PySide6.QtCore import (
     QObject,
     QSettings,
     QSocketNotifier,
+    QTimer,
     QtMsgType,
     Signal,
     Slot,
@@ -43,6 +44,7 @@ from attnviz.worker import EngineLike, Pause, Worker
 log = logging.getLogger(__name__)
 
 _QK_SUFFIXES = frozenset({".npz", ".npy", ".safetensors"})
+_FIRST_PAINT_MS = 15
 FIRST_SPEC = make_spec(Lesson(name="cat-eats-fish"), mask="none")
 
 
@@ -80,8 +82,19 @@ class Program(QObject):
         gigabytes = float(str(settings.value("memory_gb", 0.0, type=float)))
         self.window.controls.show_budget(gigabytes)
         self.worker.set_budget(_budget_bytes(gigabytes))
-        self.worker.start()
         self.controller.start()
+        self.window.shown.connect(self._start_soon)
+        QTimer.singleShot(200, self._start_worker)  # for a window that is never shown
+
+    @Slot()
+    def _start_soon(self) -> None:
+        QTimer.singleShot(_FIRST_PAINT_MS, self._start_worker)
+
+    @Slot()
+    def _start_worker(self) -> None:
+        """Begin to import torch: once the window is painted, which would otherwise wait for it again and again."""
+        if not self._closing and not self.worker.is_running():
+            self.worker.start()
 
     def _connect_views(self) -> None:
         window, controller = self.window, self.controller

@@ -408,7 +408,7 @@ def test_a_hand_switches_the_mask_moves_dropout_changes_heads_and_exports(qtbot,
     qtbot.mouseClick(controls._editors["mask"].buttons["three-step"], Qt.MouseButton.LeftButton)
     settle(qtbot, program)
     assert spec_of(program).mask == "three-step"
-    controls._editors["dropout"].setValue(0.5)
+    controls._editors["dropout"].set_value(0.5)
     settle(qtbot, program)
     assert spec_of(program).dropout == 0.5
     heads = controls._editors["num_heads"]

@@ -150,7 +150,7 @@ def test_constraints_pin_what_the_program_needs():
     assert all(re.fullmatch(r"[A-Za-z0-9_.-]+==[0-9][0-9a-z.]*", pin) for pin in pins)
     assert "torch==2.13.0" in pins
     names = {pin.split("==")[0].lower().replace("_", "-") for pin in pins}
-    assert {"pyside6-essentials", "numpy", "safetensors", "superqt", "click", "msgspec", "regex", "psutil"} <= names
+    assert {"pyside6-essentials", "numpy", "safetensors", "click", "msgspec", "regex", "psutil"} <= names
 
 
 def test_package_data_is_beside_the_code():

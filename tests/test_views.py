@@ -120,7 +120,7 @@ def test_an_edit_emits_one_whole_spec(qtbot, seen):
     controls.present(snapshot_of(make_spec()))
     qtbot.mouseClick(controls._editors["mask"].buttons["three-step"], Qt.MouseButton.LeftButton)
     controls._editors["num_heads"].setValue(3)
-    controls._editors["dropout"].setValue(0.5)
+    controls._editors["dropout"].set_value(0.5)
     assert emitted == [
         make_spec(mask="three-step"), edited(make_spec(), num_heads=3), edited(make_spec(), dropout=0.5),
     ]  # fmt: skip

@@ -115,11 +115,11 @@ def test_a_slider_in_the_hand_is_not_pulled_back(panel):
     controls, _ = panel
     controls.present(snapshot(make_spec()))
     slider = controls._editors["dropout"]
-    slider._slider.setSliderDown(True)
-    slider.setValue(0.6)
+    slider.slider.setSliderDown(True)
+    slider.set_value(0.6)
     controls.present(snapshot(make_spec(dropout=0.4)))
     assert slider.value() == pytest.approx(0.6)
-    slider._slider.setSliderDown(False)
+    slider.slider.setSliderDown(False)
     controls.present(snapshot(make_spec(dropout=0.2)))
     assert slider.value() == pytest.approx(0.2)
 

@@ -19,7 +19,6 @@ from PySide6.QtWidgets import (
     QVBoxLayout,
     QWidget,
 )
-from superqt import QLabeledDoubleSlider
 
 from attnviz.frames import DeviceInfo
 from attnviz.session import Snapshot
@@ -42,6 +41,7 @@ from attnviz.spec import (
     shape_text,
 )
 from attnviz.views.fields import DivisorSpin, Fields, being_typed, muted_label
+from attnviz.views.probability import Probability
 from attnviz.views.segments import Segments
 
 
@@ -101,12 +101,9 @@ class Controls(QFrame):
 
     def _make_dropout(self) -> None:
         self._heading(self.tr("DROPOUT"))
-        slider = QLabeledDoubleSlider(Qt.Orientation.Horizontal)
-        slider.setRange(0, 0.95)
-        slider.setSingleStep(0.05)  # type: ignore[arg-type]
-        slider.setDecimals(2)
+        slider = Probability(0.95, 0.05)
         slider.setToolTip(self.tr("Probability that a cell is dropped in training"))
-        self._fields.add("dropout", slider, slider.valueChanged, slider.setValue, lambda p: round(p, 2),
+        self._fields.add("dropout", slider, slider.value_changed, slider.set_value, lambda p: round(p, 2),
                          words=self.tr("dropout"), into=self._column)  # fmt: skip
         row = QHBoxLayout()
         training = Segments([("True", self.tr("training")), ("False", self.tr("inference"))])

@@ -8,7 +8,6 @@ from typing import Any
 from PySide6.QtCore import QObject, QSignalBlocker, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
-    QAbstractSlider,
     QComboBox,
     QDoubleSpinBox,
     QFormLayout,
@@ -22,6 +21,7 @@ from PySide6.QtWidgets import (
 
 from attnviz.session import Problem, Snapshot
 from attnviz.spec import AttentionSpec, SpecError, edited, fixed_by
+from attnviz.views.probability import Probability
 
 
 def being_typed(editor: QWidget) -> bool:
@@ -30,9 +30,7 @@ def being_typed(editor: QWidget) -> bool:
         return editor.text() not in (editor.specialValueText(), editor.textFromValue(editor.value()))  # type: ignore[arg-type]
     if isinstance(editor, QLineEdit):
         return editor.hasFocus() and editor.isModified()
-    if isinstance(editor, QAbstractSlider):
-        return editor.isSliderDown() or any(map(being_typed, editor.findChildren(QLineEdit)))
-    return False
+    return isinstance(editor, Probability) and editor.is_held()
 
 
 def muted_label() -> QLabel:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from PySide6.QtCore import QByteArray, QEvent, QObject, QSettings, Qt, Signal, Slot
-from PySide6.QtGui import QAction, QCloseEvent, QKeyEvent
+from PySide6.QtGui import QAction, QCloseEvent, QKeyEvent, QShowEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -48,6 +48,8 @@ class MainWindow(QMainWindow):
     closing = Signal()
     before_held = Signal(bool)
     stage_number_pressed = Signal(int)
+    shown = Signal()
+    """The window comes up for the first time."""
 
     def __init__(self, settings: QSettings) -> None:
         super().__init__()
@@ -263,6 +265,14 @@ class MainWindow(QMainWindow):
             self.restoreGeometry(geometry)
         name = str(self._settings.value("layout", "learn", type=str))
         self.use_layout(name if name in LAYOUTS else "learn")
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if not self._was_shown:
+            self._was_shown = True
+            self.shown.emit()
+
+    _was_shown = False
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """State is always saved; nothing is ever asked."""
