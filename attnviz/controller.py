@@ -191,7 +191,9 @@ class Controller(QObject):
 
     @Slot()
     def _on_messages_pending(self) -> None:
-        if not self._paint.isActive():  # the first frame at once, those behind it together
+        if self._worker.is_finished_pending():
+            self._paint.start(0)  # nothing more is to come that could be painted with it
+        elif not self._paint.isActive():  # the first frame at once, those behind it together
             since = (time.monotonic() - self._last_drained) * 1000
             self._paint.start(max(0, int(_DRAIN_MS - since)))
 

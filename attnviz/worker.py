@@ -16,7 +16,7 @@ from typing import Protocol
 
 from PySide6.QtCore import QObject, Signal
 
-from attnviz.frames import DeviceInfo, Failure, Frame, Message, Outline, Probe, ProbeAnswer, RowAnswer
+from attnviz.frames import DeviceInfo, Failure, Finished, Frame, Message, Outline, Probe, ProbeAnswer, RowAnswer
 from attnviz.spec import Request
 
 log = logging.getLogger(__name__)
@@ -46,7 +46,8 @@ Job = Callable[[EngineLike, Pause], None]
 class Worker(QObject):
     """Runs requests on its own thread; the newest wins. Public methods are for the GUI thread and never block.
 
-    ``messages_pending`` is emitted when the mailbox was empty and no longer is: `take` empties it. ``devices_known``
+    ``messages_pending`` is emitted when the mailbox was empty and no longer is, and when a picture is finished: `take`
+    empties it. ``devices_known``
     carries a tuple of `DeviceInfo`, once, when the engine stands.
     """
 
@@ -100,6 +101,11 @@ class Worker(QObject):
         with self._condition:
             self._jobs.append(job)
             self._condition.notify()
+
+    def is_finished_pending(self) -> bool:
+        """Whether the end of a picture waits in the mailbox."""
+        with self._condition:
+            return "Finished" in self._box
 
     def take(self) -> list[Message]:
         """Empty the mailbox: messages in order, of each panel the newest frame only."""
@@ -216,7 +222,7 @@ class Worker(QObject):
             if isinstance(message, Outline):
                 self._box.clear()
             self._box[key] = message
-        if was_empty:
+        if was_empty or isinstance(message, Finished):
             self.messages_pending.emit()
 
     def _post_failure(self, generation: int, error: Exception) -> None:

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -34,7 +36,7 @@ class Known:
 
     visible: Norm
     everything: Norm | None
-    have: Tensor
+    have: npt.NDArray[np.bool_]
     plain: bool | None = None
 
     @classmethod
@@ -42,7 +44,7 @@ class Known:
         def empty() -> Norm:
             return Norm(*(torch.full((n_queries,), math.nan, dtype=dtype, device=device) for _ in range(2)))
 
-        have = torch.zeros(n_queries, dtype=torch.bool)
+        have = np.zeros(n_queries, np.bool_)
         return cls(empty(), empty() if three_step else None, have)
 
     @property
@@ -134,7 +136,7 @@ class HeadMap:
         if got is None:
             return None
         norm = self._norm(rows, "visible")
-        peak = 1 / norm.mass
+        peak = norm.mass.reciprocal()
         if self.stage == "dropped_weights":
             peak = got.top.amax(0) if len(got.top) else torch.zeros_like(peak)
         elif self.stage == "unnormalised_weights":
@@ -148,7 +150,7 @@ class HeadMap:
         mask, device = self.acting_mask, self.queries.device
         visible = torch.full((len(rows),), len(self.keys)) if mask is None else mask.n_visible(rows)
         largest = torch.where(peak > 0, peak, 1.0)  # NaN and nothing both leave the row as it is
-        return [visible.to(device, peak.dtype), 1 / largest]
+        return [visible.to(device, peak.dtype), largest.reciprocal_()]
 
     def _norm(self, rows: range, which: Literal["visible", "all"]) -> Norm:
         norm = self.known.everything if which == "all" else self.known.visible
@@ -165,7 +167,7 @@ class HeadMap:
             return None
         largest = (torch.exp2(seen.highest - every.highest) / every.mass).to(self.queries.dtype)
         sums = torch.where(largest == 0, 0.0, torch.exp2(seen.lse - every.lse))
-        return torch.where(self.known.have.to(sums.device), sums, 1.0)[:, None]
+        return torch.where(torch.from_numpy(self.known.have).to(sums.device), sums, 1.0)[:, None]
 
     def know(self, rows: range, level: int, space: Workspace, cancelled: Cancelled) -> Bins | None:
         """Find the rows' denominators and keep them; their bins over all visible keys, or None once cancelled."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
 
@@ -39,9 +39,18 @@ class Mask:
     end: Tensor
     padded: tuple[int, int] = (0, 0)
     plane: Tensor | None = None
+    steady: bool = field(init=False)
+    """Whether every query sees something and runs never go back from one query to the next, as with most shapes."""
+
+    def __post_init__(self) -> None:
+        runs = bool((self.end > self.first).all())
+        forward = all(bool((run[1:] >= run[:-1]).all()) for run in (self.first, self.end))
+        object.__setattr__(self, "steady", self.plane is None and runs and forward)
 
     def span(self, rows: range) -> tuple[int, int]:
         """Columns outside of which none of ``rows`` sees anything; equal where they see nothing."""
+        if self.steady and len(rows):
+            return int(self.first[rows[0]]), int(self.end[rows[-1]])
         first, end = self.first[_slice(rows)], self.end[_slice(rows)]
         some = end > first
         if not bool(some.any()):
@@ -52,7 +61,10 @@ class Mask:
         """Columns that all of ``rows`` see throughout; (0, 0) where there are none."""
         if self.plane is not None or not len(rows):
             return 0, 0
-        lo, hi = int(self.first[_slice(rows)].max()), int(self.end[_slice(rows)].min())
+        if self.steady:
+            lo, hi = int(self.first[rows[-1]]), int(self.end[rows[0]])
+        else:
+            lo, hi = int(self.first[_slice(rows)].max()), int(self.end[_slice(rows)].min())
         return (lo, hi) if lo < hi else (0, 0)
 
     def n_visible(self, rows: range | None = None) -> Tensor:

@@ -17,8 +17,11 @@ from attnviz.attention.pooling import Pooled, Region, pooled_max, to_numpy
 from attnviz.frames import CellClass, Counts
 from attnviz.spec import Pooling
 
-SIDE: Final = 128
-"""Pixels along the side of a tile."""
+
+def side_of(level: int) -> int:
+    """Pixels along the side of a tile: fewer where each pixel costs many cells, and a window's edge is dear."""
+    return 256 if level <= 4 else 128
+
 
 FACTORS: Final = ("plain", "uniform", "per-row")
 """What a row may be multiplied by before its pixels are pooled: nothing, its visible keys, or one over its largest."""
@@ -34,7 +37,7 @@ class Place:
 
     def region(self, shape: tuple[int, int]) -> Region:
         """The cells of the tile in a map of ``shape``."""
-        side = SIDE * self.level
+        side = side_of(self.level) * self.level
         rows, cols = ((n * side, min((n + 1) * side, end)) for n, end in zip((self.row, self.col), shape, strict=True))
         return Region(rows, cols, self.level)
 
@@ -42,7 +45,8 @@ class Place:
 class Planes:
     """One tile of one head: the largest cell, the sum, and the classes of each pixel. Threads: any.
 
-    Previews fold in some of a pixel's rows; the first exact rows replace them. ``weights`` says that factors matter.
+    Previews fold in some of a pixel's rows; the first exact rows replace them. ``weights`` says that factors matter;
+    where a pixel is a cell, the rows' factors are kept in place of planes of their own.
     """
 
     def __init__(self, place: Place, shape: tuple[int, int], dtype: torch.dtype, *, weights: bool) -> None:
@@ -50,7 +54,8 @@ class Planes:
         level = place.level
         self.n_rows, self.n_cols = (-(-(b - a) // level) for a, b in (self.region.rows, self.region.cols))
         n_factors = len(FACTORS) if weights else 1
-        self.top = torch.full((n_factors, self.n_rows, self.n_cols), -math.inf, dtype=dtype)
+        self.factors = torch.ones((n_factors, self.n_rows), dtype=dtype) if level == 1 else None
+        self.top = torch.full((1 if level == 1 else n_factors, self.n_rows, self.n_cols), -math.inf, dtype=dtype)
         self.total = self.top if level == 1 else torch.zeros_like(self.top)
         self.sets = torch.zeros((self.n_rows, self.n_cols), dtype=torch.uint8)
         self.folded = torch.zeros(self.n_rows, dtype=torch.int64)  # rows of each pixel row that have come in
@@ -93,6 +98,8 @@ class Planes:
         left = (bins.left - self.region.cols[0]) // level
         a, b = max(left, 0), min(left + len(bins.top), self.n_cols)
         part = slice(a - left, b - left) if a < b else slice(0, 0)
+        if self.factors is not None:
+            return self._put_cells(bins, factors, part, slice(a, max(a, b)), outside)
         one = _grouped(bins.top[part], group, short, -math.inf)
         sums = _grouped(bins.total[part], group, short, 0.0)
         if sound is not None:
@@ -123,6 +130,31 @@ class Planes:
             for where in beyond:
                 self._put_outside(pixels, where, None if sound is None else sound.cpu(), outside)
         return highs
+
+    def _put_cells(
+        self, bins: Bins, factors: Sequence[Tensor], part: slice, cols: slice, outside: Tensor | None
+    ) -> list[float]:
+        """`fold` where a pixel is a cell: nothing to pool, and the block's rows come once."""
+        assert self.factors is not None  # noqa: S101 (the caller looked)
+        first = bins.rows.start - self.region.rows[0]
+        rows = slice(first, first + len(bins.rows))
+        top, sets = bins.top[part].t(), bins.sets[part].t()
+        if bins.sound is not None:
+            top = torch.where(bins.sound[:, None], top, math.nan)
+            sets = torch.where(bins.sound[:, None], sets, int(CellClass.NAN)).to(torch.uint8)
+        top = top.cpu()
+        finite = top if bins.sound is None else torch.where(torch.isfinite(top), top, -math.inf)
+        largest = finite.amax(1) if finite.shape[1] else torch.full((len(bins.rows),), -math.inf)
+        with self._lock:
+            self.top[0, rows, cols], self.sets[rows, cols] = top, sets.cpu()
+            for place, factor in enumerate(factors, 1):
+                self.factors[place, rows] = factor.to("cpu", self.factors.dtype)
+            self.folded[rows] = self.exact[rows] = 1
+            beyond = [slice(0, cols.start), slice(cols.stop, self.n_cols)] if cols.start < cols.stop else [slice(None)]
+            for where in beyond:
+                self.top[0, rows, where], self.sets[rows, where] = -math.inf, 0
+                self._put_outside(rows, where, None if bins.sound is None else bins.sound.cpu()[:, None], outside)
+            return [float((largest * self.factors[n, rows]).max()) for n in range(len(self.factors))]
 
     def _make_room(self, pixels: slice, heights: Tensor, *, preview: bool) -> None:
         """Count rows that come in; the first exact ones take the place of previews."""
@@ -186,7 +218,8 @@ def assemble(
     ``blank`` is what stands in a pixel without an ordinary cell.
     """
     some = next(iter(tiles.values()))
-    level, which = some.region.level, FACTORS.index(factor) if len(some.top) > 1 else 0
+    n_factors = len(some.top) if some.factors is None else len(some.factors)
+    level, which = some.region.level, FACTORS.index(factor) if n_factors > 1 else 0
     first_row, first_col = region.rows[0] // level, region.cols[0] // level
     n_rows, n_cols = -(-region.rows[1] // level) - first_row, -(-region.cols[1] // level) - first_col
     top = torch.full((2, n_rows, n_cols), -math.inf, dtype=some.top.dtype)
@@ -194,12 +227,15 @@ def assemble(
     sets = torch.zeros((n_rows, n_cols), dtype=torch.uint8)
     folded = torch.zeros(n_rows, dtype=torch.int64)
     for (tile_row, tile_col), tile in tiles.items():
-        rows = _overlap(first_row, n_rows, tile_row * SIDE, tile.n_rows)
-        cols = _overlap(first_col, n_cols, tile_col * SIDE, tile.n_cols)
+        rows = _overlap(first_row, n_rows, tile_row * side_of(level), tile.n_rows)
+        cols = _overlap(first_col, n_cols, tile_col * side_of(level), tile.n_cols)
         if rows is None or cols is None:
             continue
         (to_r, from_r), (to_c, from_c) = rows, cols
         for n, factor_place in enumerate((0, which)):
+            if tile.factors is not None:
+                top[n, to_r, to_c] = tile.top[0, from_r, from_c] * tile.factors[factor_place, from_r, None]
+                continue
             top[n, to_r, to_c] = tile.top[factor_place, from_r, from_c]
             total[n, to_r, to_c] = tile.total[factor_place, from_r, from_c]
         sets[to_r, to_c] = tile.sets[from_r, from_c]

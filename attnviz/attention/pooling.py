@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -94,18 +95,21 @@ class PanelPooler:
         self._row_norm = row_norm if nonnegative else "plain"
         self._mask: tuple[Tensor | None, int] | None = None
         self._plain: npt.NDArray[np.uint8] | None = None
+        self._lock = threading.Lock()
 
     def pool(self, panel: Panel) -> Pooled:
         """The pixels of one panel."""
         cells, masked = panel.cells, panel.masked
-        if self._mask is None or self._mask[0] is not masked:
-            self._mask = masked, 0 if masked is None else int(masked.sum())
-            self._plain = None
+        with self._lock:  # several threads pool the heads of one stage
+            if self._mask is None or self._mask[0] is not masked:
+                self._mask = masked, 0 if masked is None else int(masked.sum())
+                self._plain = None
+            n_masked = self._mask[1]
         sums = cells.sum(-1, dtype=torch.promote_types(cells.dtype, torch.float32)) if self._nonnegative else None
         padded = panel.padded[0] < panel.padded[1]
         plain = sums is not None and panel.dropped is None and not padded and bool(torch.isfinite(sums).all())
         if plain:
-            plain = cells.numel() - self._mask[1] == int(torch.count_nonzero(cells))
+            plain = cells.numel() - n_masked == int(torch.count_nonzero(cells))
         pooled = self._pool_plain(panel) if plain else self._pool_any(panel)
         if sums is None:
             return pooled
@@ -124,9 +128,10 @@ class PanelPooler:
     def _pool_plain(self, panel: Panel) -> Pooled:
         """Weights without a visible zero, NaN or dropped cell: masked cells are exactly 0 and cannot win."""
         cells, masked = panel.cells, panel.masked
-        if self._plain is None:
-            visible = torch.ones_like(cells, dtype=torch.bool) if masked is None else ~masked
-            self._plain = self._class_plane({CellClass.MASKED: ~visible, CellClass.ORDINARY: visible})
+        with self._lock:
+            if self._plain is None:
+                visible = torch.ones_like(cells, dtype=torch.bool) if masked is None else ~masked
+                self._plain = self._class_plane({CellClass.MASKED: ~visible, CellClass.ORDINARY: visible})
         values = self._pool_plane(self._region.of(cells))
         shaded = self._shaded(panel)
         shades = values if shaded is cells else self._pool_plane(self._region.of(shaded))

@@ -171,7 +171,7 @@ class Sweep:
         sums.div_(mass)
         top = self._rounded(torch.exp2(tops.sub_(highest), out=tops).div_(mass))
         sets = self._sets(rows, left, level, n_bins)
-        return Bins(rows, left, level, top, sums, sets, norm, norm.sound)
+        return Bins(rows, left, level, top, sums, sets, norm, self._sound(norm))
 
     def hidden_norm(self, rows: range) -> Norm | None:
         """The denominator over the keys that the mask hides alone, as if nothing hid them; None once cancelled."""
@@ -210,10 +210,10 @@ class Sweep:
         lo, hi = max(lo // level * level, left), min(hi, cols[1])
         n_bins = -(-(hi - lo) // level) if hi > lo else 0
         dtype = self._scores.dtype
-        top, total = (torch.empty((n_bins, n), dtype=dtype, device=self._device) for _ in range(2))
+        top, total = (self._space.get(name, (n_bins, n), dtype, self._device) for name in ("tops", "sums"))
         plain = self._plain and draw is None
         sets = self._sets(rows, lo, level, n_bins) if plain else torch.empty_like(top, dtype=torch.uint8)
-        bins = Bins(rows, lo, level, top, total, sets, norm, norm.sound)
+        bins = Bins(rows, lo, level, top, total, sets, norm, self._sound(norm))
         width = max(self._tile_keys // level, 1)
         block = self._block(rows)
         for first_bin in range(0, n_bins, width):
@@ -221,12 +221,15 @@ class Sweep:
                 return None
             part = slice(first_bin, min(first_bin + width, n_bins))
             first, end = lo + part.start * level, min(lo + part.stop * level, hi)
+            if plain and level == 1:
+                self._tile(block, rows, (first, end), 1, out=top[part])
+                self._rounded(torch.exp2(top[part].sub_(norm.highest), out=top[part]).div_(norm.mass))
+                continue
             cells = self._tile(block, rows, (first, end), level).sub_(norm.highest)
             grouped = cells.view(-1, level, n)
             if plain:
-                peak = torch.amax(grouped, 1, out=top[part]) if level > 1 else grouped[:, 0]
-                self._rounded(torch.exp2(peak, out=top[part]).div_(norm.mass))
-                if sums and level > 1:
+                self._rounded(torch.exp2(torch.amax(grouped, 1, out=top[part]), out=top[part]).div_(norm.mass))
+                if sums:
                     torch.sum(torch.exp2(grouped, out=grouped), 1, out=total[part]).div_(norm.mass)
                 continue
             weights = self._rounded(torch.exp2(cells, out=cells).div_(norm.mass))
@@ -300,12 +303,12 @@ class Sweep:
         factor = scores.scale if scores.soft_cap is not None else scores.scale * LOG2E
         return (queries * factor).t()
 
-    def _product(self, block: Tensor, cols: tuple[int, int], level: int) -> Tensor:
+    def _product(self, block: Tensor, cols: tuple[int, int], level: int, out: Tensor | None = None) -> Tensor:
         """S · log₂e of a tile (keys, rows) before the mask; what fills up the last bin is −∞."""
         scores, n = self._scores, block.shape[1]
         first, end = cols
         whole = -(-(end - first) // level) * level
-        cells = self._space.get("cells", (whole, n), scores.dtype, self._device)
+        cells = self._space.get("cells", (whole, n), scores.dtype, self._device) if out is None else out
         seen, keys = cells[: end - first], scores.keys[first:end]
         if scores.half:
             # as the dense pass rounds: the product, the scaled score, each step of the cap
@@ -322,9 +325,11 @@ class Sweep:
             cells[end - first :] = -math.inf
         return cells
 
-    def _tile(self, block: Tensor, rows: range, cols: tuple[int, int], level: int) -> Tensor:
-        """S · log₂e of a tile after the mask."""
-        cells = self._product(block, cols, level)
+    def _tile(
+        self, block: Tensor, rows: range, cols: tuple[int, int], level: int, out: Tensor | None = None
+    ) -> Tensor:  # fmt: skip
+        """S · log₂e of a tile after the mask, in ``out`` (keys, rows) if it is given."""
+        cells = self._product(block, cols, level, out)
         self._hide(cells, rows, cols, self._scores.fill * LOG2E)
         return cells
 
@@ -338,6 +343,11 @@ class Sweep:
             if a < b:
                 cells[a - first : b - first].masked_fill_(mask.hidden(rows, (a, b), self._device).t(), value)
 
+    def _sound(self, norm: Norm) -> Tensor | None:
+        """Rows whose weights are numbers; None where all are, which is known of a plain head that sees something."""
+        mask = self._scores.mask
+        return None if self._plain and (mask is None or mask.steady) else norm.sound
+
     def _rounded(self, weights: Tensor) -> Tensor:
         """``weights`` as the spec's dtype holds them; in place."""
         return weights.copy_(weights.to(self._scores.queries.dtype)) if self._scores.half else weights
@@ -350,6 +360,9 @@ class Sweep:
             hidden = mask.hidden(rows, cols, self._device).t()
             ones = torch.ones_like(hidden, dtype=torch.float32)
             return binned(ones, rows, left, level, weights=True, masked=hidden).sets
+        lo, hi = (0, n_keys) if mask is None else mask.open_span(rows)
+        if lo <= left and min(left + n_bins * level, n_keys) <= hi:  # nothing is hidden here
+            return torch.full((n_bins, len(rows)), int(CellClass.ORDINARY), dtype=torch.uint8, device=self._device)
         seen, sets = self._visible(rows, left, level, n_bins)
         return sets + (seen > 0).to(torch.uint8)  # CellClass.ORDINARY is 1
 

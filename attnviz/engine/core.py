@@ -115,9 +115,9 @@ class Engine:
         self.budget_bytes: int | None = budget_bytes
         self._dense_bytes = dense_bytes
         self._opener = Opener(self._backend)
-        self._dense = Dense(self._backend, self._opener)
         self._crew = Crew(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
                           spare_cores)  # fmt: skip
+        self._dense = Dense(self._backend, self._opener, self._crew)
         weakref.finalize(self, self._crew.close)  # for those who just let go of an engine
         self._long = LongMaps(self._backend, self._opener, self._crew)
         self._shown: _Shown | None = None
@@ -128,7 +128,7 @@ class Engine:
         The two take turns on one thread.
         """
         other = copy.copy(self)
-        other._shown, other._dense = None, Dense(self._backend, self._opener)  # noqa: SLF001
+        other._shown, other._dense = None, Dense(self._backend, self._opener, self._crew)  # noqa: SLF001
         return other
 
     def close(self) -> None:
@@ -200,14 +200,19 @@ class Engine:
 
     def _dense_frames(
         self, request: Request, outline: Outline, shown: _Shown, framer: Framer, cancelled: Cancelled
-    ) -> Iterator[Message]:
+    ) -> Iterator[Message | None]:
         spec = request.spec
-        for done, panel in enumerate(self._panels(shown, request, cancelled), 1):
-            if framer.pooled_for != shown.pooled_for:
-                shown.pooled, shown.pooled_for = {}, framer.pooled_for
+        if framer.pooled_for != shown.pooled_for:
+            shown.pooled, shown.pooled_for = {}, framer.pooled_for
+        done = 0
+        for panel in self._panels(shown, request, framer, cancelled):
+            if panel is None:
+                yield None
+                continue
+            done += 1
             pooled = shown.pooled.get(panel.name)
             if pooled is None:
-                pooled = self._backend.run(spec.device, partial(framer.pool, panel))
+                pooled = self._backend.run(request.spec.device, partial(framer.pool, panel))
                 shown.pooled[panel.name] = pooled
             yield from framer.frames(panel.name, panel.head, pooled)
             yield Progress(request.generation, done, len(outline.panels))
@@ -227,7 +232,9 @@ class Engine:
         self._shown.generation = request.generation
         return self._shown
 
-    def _panels(self, shown: _Shown, request: Request, cancelled: Cancelled) -> Iterator[Panel]:
+    def _panels(
+        self, shown: _Shown, request: Request, framer: Framer, cancelled: Cancelled
+    ) -> Iterator[Panel | None]:  # fmt: skip
         """The stage's panels, wanted heads first; those that stand in the kept buffer are not computed again."""
         spec, stage, opened = request.spec, request.view.stage, shown.opened
         if stage in JOINT_STAGES:
@@ -238,14 +245,21 @@ class Engine:
                 shown.panels["all"] = Panel("all", None, cells)
             yield shown.panels["all"]
             return
-        for head in _order(spec, request.viewport):
-            name = f"head:{head}"
-            if name not in shown.panels:
-                panel = self._dense.panel(spec, stage, head, opened, cancelled)
-                if panel is None:
-                    return
-                shown.panels[name] = panel
-            yield shown.panels[name]
+        order = _order(spec, request.viewport)
+        missing = []
+        for head in order:
+            panel = shown.panels.get(f"head:{head}")
+            if panel is None:
+                missing.append(head)
+            else:
+                yield panel
+        for found in self._dense.panels(spec, stage, missing, opened, cancelled, framer.pool) if missing else ():
+            if found is None:
+                yield None
+                continue
+            panel, shown.pooled[found[0].name] = found
+            shown.panels[panel.name] = panel
+            yield panel
 
     def _n_future(self, spec: AttentionSpec, outline: Outline, opened: Opened) -> int:
         """Cells that the mask would hide and that stay visible."""
@@ -318,7 +332,8 @@ class Engine:
         behind = Framer(request.view, whole, request.generation, n_keys=n_keys, n_future=0)
         coarse = behind.region(tiling.shape)
         coarse = replace(coarse, level=max(coarse.level, region.level))
-        for advance in self._long.compute(tiling, region, order, cancelled):
+        window = framer.region(tiling.shape)
+        for advance in self._long.compute(tiling, region, order, cancelled, window):
             if cancelled():
                 return
             if advance is None or not advance.total:
@@ -329,7 +344,6 @@ class Engine:
             yield Progress(request.generation, advance.done, advance.total, background=True)
         for head in order:
             yield from self._long_frame(tiling, head, region, coarse, request, behind)
-        window = framer.region(tiling.shape)
         for head in _order(request.spec, request.viewport):
             yield from self._long_frame(tiling, head, window, window, request, framer)
         yield from framer.recoloured()

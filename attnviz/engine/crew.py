@@ -5,7 +5,8 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Final, Generic, TypeVar
 
 import torch
@@ -21,6 +22,20 @@ _CALM: Final = 0.4
 """Seconds without a new request after which nobody is thought to be interacting."""
 
 T = TypeVar("T")
+
+
+@contextmanager
+def one_torch_thread() -> Iterator[None]:
+    """Keep the calling thread to one torch thread while a crew computes.
+
+    Several would wait for each other behind the crew's: a picture that takes a millisecond then takes a second.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 class _Run(Generic[T]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
@@ -11,21 +11,25 @@ import torch
 from torch import Tensor
 
 from attnviz.attention.devices import Backend
-from attnviz.attention.pooling import Panel
+from attnviz.attention.pooling import Panel, Pooled
 from attnviz.attention.stages import HeadStages, fill_value, head_stages
-from attnviz.attention.tiles import Cancelled
+from attnviz.attention.tiles import Cancelled, Workspace
+from attnviz.engine.crew import Crew, one_torch_thread
 from attnviz.engine.opened import Opened, Opener
 from attnviz.spec import JOINT_STAGES, QUERY_KEY_STAGES, AttentionSpec, masked_at, padded_keys
 
 _BLOCK_CELLS: Final = 1 << 20
 """Cells of the rows that are computed at a time where a map would not fit: some milliseconds of work."""
 
+_CREW_CELLS: Final = 1 << 20
+"""Fewer cells are computed before a thread is awake."""
+
 
 class Dense:
     """Whole stages of heads. Thread: the engine's."""
 
-    def __init__(self, backend: Backend, opener: Opener) -> None:
-        self._backend, self._opener = backend, opener
+    def __init__(self, backend: Backend, opener: Opener, crew: Crew) -> None:
+        self._backend, self._opener, self._crew = backend, opener, crew
         self._buffer: Tensor | None = None
         self._mixed: tuple[AttentionSpec, Tensor] | None = None
         self.complete: tuple[AttentionSpec, str] | None = None
@@ -78,6 +82,39 @@ class Dense:
             self.complete = None
         out = self._out(spec, opened, head) if stage in QUERY_KEY_STAGES else None
         return self.panel_of(spec, stage, head, self.head(spec, head, keep, opened, out))
+
+    def panels(
+        self, spec: AttentionSpec, stage: str, order: Sequence[int], opened: Opened, cancelled: Cancelled,
+        pool: Callable[[Panel], Pooled],
+    ) -> Iterator[tuple[Panel, Pooled] | None]:  # fmt: skip
+        """`panel` of the heads in ``order`` and its pixels by ``pool``, as they come from the crew.
+
+        None where nothing has come for a while.
+        """
+        one_by_one = spec.drops and spec.dropout_generator == "torch"  # whose draws follow each other
+        cells = len(order) * opened.inputs.n_queries * len(opened.inputs.tokens)
+        small = len(order) == 1 or cells < _CREW_CELLS
+        if one_by_one or small or stage not in QUERY_KEY_STAGES or spec.device != "cpu":
+            for head in order:
+                panel = self.panel(spec, stage, head, opened, cancelled)
+                if panel is None:
+                    return
+                yield panel, self._backend.run(spec.device, partial(pool, panel))
+            return
+        self._out(spec, opened, 0)  # what all heads share is made before they start
+        self._opener.head_inputs(spec, 0, opened, values=False)
+        with one_torch_thread():
+
+            def job(head: int, _space: Workspace, _stopped: Cancelled) -> tuple[Panel, Pooled] | None:
+                found = self.panel(spec, stage, head, opened)
+                return None if found is None else (found, pool(found))
+
+            results = self._crew.map(partial(job, head) for head in order)
+            for result in results:
+                if cancelled():
+                    results.close()
+                    return
+                yield result if isinstance(result, tuple) else None
 
     def panel_of(self, spec: AttentionSpec, stage: str, head: int, result: HeadStages) -> Panel:
         """The panel of a stage that was computed: masked and dropped cells only where they already act."""

@@ -37,7 +37,7 @@ class Framer:
         """Equal for two framers whose `pool` gives the same pixels."""
 
     def pool(self, panel: Panel) -> Pooled:
-        """The panel's pixels before colouring."""
+        """The panel's pixels before colouring. Thread: any."""
         if self._pooler is None:
             nonnegative = self._view.stage in WEIGHT_STAGES
             region = self.region((panel.cells.shape[0], panel.cells.shape[1]))

@@ -12,7 +12,7 @@ from attnviz.attention.devices import Backend
 from attnviz.attention.longmaps import HeadMap, Known
 from attnviz.attention.pooling import Region
 from attnviz.attention.tiles import Cancelled, Workspace
-from attnviz.engine.crew import Crew
+from attnviz.engine.crew import Crew, one_torch_thread
 from attnviz.engine.opened import Opened, Opener
 from attnviz.engine.tiling import Advance, Tiling
 from attnviz.frames import CellClass
@@ -83,18 +83,11 @@ class LongMaps:
         return self._tilings[key]
 
     def compute(
-        self, tiling: Tiling, region: Region, order: list[int], cancelled: Cancelled
+        self, tiling: Tiling, region: Region, order: list[int], cancelled: Cancelled, seen: Region | None = None
     ) -> Iterator[Advance | None]:
-        """`Tiling.compute` by the crew, while this thread keeps to one torch thread.
-
-        Several would wait for each other behind the crew's: a picture that takes a millisecond then takes a second.
-        """
-        threads = torch.get_num_threads()
-        torch.set_num_threads(1)
-        try:
-            yield from tiling.compute(region, order, self._crew, cancelled)
-        finally:
-            torch.set_num_threads(threads)
+        """`Tiling.compute` by the crew."""
+        with one_torch_thread():
+            yield from tiling.compute(region, order, self._crew, cancelled, seen)
 
     # ------------------------------------------------------------------------------------------------- exact numbers
 

@@ -21,7 +21,7 @@ import torch
 from attnviz.attention.bins import Bins
 from attnviz.attention.devices import Backend, TorchBackend
 from attnviz.attention.longmaps import HeadMap
-from attnviz.attention.planes import FACTORS, SIDE, Place, Planes, assemble
+from attnviz.attention.planes import FACTORS, Place, Planes, assemble, side_of
 from attnviz.attention.pooling import Pooled, Region
 from attnviz.attention.tiles import CPU_TILE, DEVICE_TILE, Cancelled, Workspace
 from attnviz.engine.crew import Crew, Job
@@ -97,9 +97,12 @@ class Tiling:
     # ----------------------------------------------------------------------------------------------------- computing
 
     def compute(
-        self, region: Region, order: Sequence[int], crew: Crew, cancelled: Cancelled
+        self, region: Region, order: Sequence[int], crew: Crew, cancelled: Cancelled, seen: Region | None = None
     ) -> Iterator[Advance | None]:
-        """Compute ``region`` of the heads in ``order``; None between two advances. Ends early once ``cancelled``."""
+        """Compute ``region`` of the heads in ``order``; None between two advances. Ends early once ``cancelled``.
+
+        ``seen`` is what is looked at meanwhile, if it is something else.
+        """
         steps = self._steps(region, order)
         previews = max((step.preview for step in steps), default=0)
         left: dict[tuple[int, int], int] = {}
@@ -133,11 +136,11 @@ class Tiling:
                 yield None
         if not steps:
             yield Advance(tuple(order), 0, 0, 0, 0)
-        self._evict(region)
+        self._evict(seen or region)
 
     def _steps(self, region: Region, order: Sequence[int]) -> list[_Step]:
         """What is missing, in the order in which it is wanted: previews of all heads, then blocks of whole rows."""
-        level, side = region.level, SIDE * region.level
+        level, side = region.level, side_of(region.level) * region.level
         bands = range(region.rows[0] // side, -(-region.rows[1] // side))
         columns = range(region.cols[0] // side, -(-region.cols[1] // side))
         missing = []
@@ -168,7 +171,7 @@ class Tiling:
 
         They lie in the same places whatever the region is, so that none is folded in twice.
         """
-        level, side = region.level, SIDE * region.level
+        level, side = region.level, side_of(region.level) * region.level
         block = (CPU_TILE if self._heads[0].queries.device.type == "cpu" else DEVICE_TILE)[0]
         block = min(block // level * level if block >= level else block, side)
         end = min((band + 1) * side, self.shape[0])
@@ -178,7 +181,7 @@ class Tiling:
 
     def _run(self, step: _Step, cancelled: Cancelled, space: Workspace, stopped: Cancelled) -> _Step | None:
         """A job of the crew: its rows into every tile of the band that the region touches; None if it was stopped."""
-        one, side = self._heads[step.head], SIDE * step.level
+        one, side = self._heads[step.head], side_of(step.level) * step.level
         cols = step.columns.start * side, min(step.columns.stop * side, self.shape[1])
         block = partial(
             one.bins, step.rows, cols, step.level, space, lambda: stopped() or cancelled(), whole_rows=self._whole_rows
@@ -230,7 +233,7 @@ class Tiling:
 
         None where nothing has come yet.
         """
-        side = SIDE * computed.level
+        side = side_of(computed.level) * computed.level
         tiles = {}
         for row in range(computed.rows[0] // side, -(-computed.rows[1] // side)):
             for column in range(computed.cols[0] // side, -(-computed.cols[1] // side)):
@@ -271,19 +274,13 @@ class Tiling:
         self._tiles.move_to_end(key)
         return self._tiles[key]
 
-    def _evict(self, region: Region) -> None:
-        """Forget tiles beyond the budget, those least recently looked at first; never those of ``region``'s level."""
+    def _evict(self, seen: Region) -> None:
+        """Forget tiles beyond the budget, those least recently looked at first; never those of ``seen``."""
         surplus = self.nbytes - self._budget
         for key in list(self._tiles):
             if surplus <= 0:
                 return
-            if key[1].level != region.level:
-                surplus -= self._tiles.pop(key).nbytes
-        for key in list(self._tiles):
-            if surplus <= 0:
-                return
-            tile = self._tiles[key]
-            if not _overlaps(tile.region, region):
+            if key[1].level != seen.level or not _overlaps(self._tiles[key].region, seen):
                 surplus -= self._tiles.pop(key).nbytes
 
 
