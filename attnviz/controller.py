@@ -80,6 +80,8 @@ class Controller(QObject):
     @Slot(object)
     def set_viewport(self, viewport: Viewport) -> None:
         """The screen shows another window or has other pixels."""
+        if self._session.snapshot().window is None:  # a late word of a window that has gone with its map
+            viewport = msgspec.structs.replace(viewport, rows=None, cols=None)
         if viewport == self._viewport:
             return
         self._viewport = viewport

@@ -34,6 +34,9 @@ class HeldWorker(QObject):
     def cancel(self):
         self.cancelled += 1
 
+    def is_finished_pending(self):
+        return any(isinstance(message, Finished) for message in self.box)
+
     def take(self):
         box, self.box = self.box, []
         return box
