@@ -127,6 +127,7 @@ def binned(
             other = other | zero
     ordinary = ~other
     sets |= some(ordinary) * int(CellClass.ORDINARY)
+    cells = cells.to(torch.promote_types(cells.dtype, torch.float32))  # sums of half precision would overflow
     spoilt = some(nan).bool()
     top = grouped(cells.masked_fill(other, -math.inf), -math.inf).amax(1).masked_fill_(spoilt, math.nan)
     total = grouped(cells.masked_fill(other, 0), 0).sum(1).masked_fill_(spoilt, math.nan)

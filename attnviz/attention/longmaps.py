@@ -15,8 +15,8 @@ from attnviz.attention.bins import Bins, Draw, Norm, binned
 from attnviz.attention.masks import Mask
 from attnviz.attention.planes import outside_sets
 from attnviz.attention.pooling import Region
-from attnviz.attention.stages import fill_value, head_stages
-from attnviz.attention.tiles import LOG2E, Cancelled, Scores, Sweep, Workspace
+from attnviz.attention.stages import fill_value, head_stages, turns_fill
+from attnviz.attention.tiles import CPU_TILE, LOG2E, Cancelled, Scores, Sweep, Workspace
 from attnviz.frames import CellClass
 from attnviz.spec import AttentionSpec, edited, masked_at, stages_of
 
@@ -78,6 +78,8 @@ class HeadMap:
         if self.stage in ("scores", "scaled_scores", "masked_scores"):
             return "scores"
         half = self.queries.dtype in (torch.float16, torch.bfloat16)
+        if turns_fill(self.spec):
+            return "rows"
         if self.spec.mask == "three-step" and self.stage != "unmasked_weights" and half:
             return "rows"  # each weight is rounded before the triangle and the sum
         return "sweep"
@@ -106,6 +108,11 @@ class HeadMap:
             fill *= scale
         return Scores(self.queries, self.keys, scale, spec.soft_cap, mask, fill)
 
+    @property
+    def lets_hidden_weigh(self) -> bool:
+        """Whether a finite fill leaves hidden cells a weight, so that nobody knows how many are masked."""
+        return self.route != "scores" and self.spec.mask == "neg-inf" and fill_value(self.spec) != -math.inf
+
     def draw(self) -> Draw | None:
         """The dropout of the stage, if it has one."""
         if self.stage != "dropped_weights":
@@ -128,7 +135,8 @@ class HeadMap:
         if whole_rows:
             cols = 0, len(self.keys)
         if self.route == "scores":
-            return self._score_bins(rows, cols, level), []
+            scored = self._score_bins(rows, cols, level, cancelled)
+            return None if scored is None else (scored, [])
         if self.route == "rows":
             found = self._whole_row_bins(rows, cols, level, cancelled)
             return None if found is None else (found, self._factors(rows, found.top.amax(0)))
@@ -167,6 +175,7 @@ class HeadMap:
             return None
         largest = (torch.exp2(seen.highest - every.highest) / every.mass).to(self.queries.dtype)
         sums = torch.where(largest == 0, 0.0, torch.exp2(seen.lse - every.lse))
+        sums = torch.where(seen.mass == 0, 1.0, sums)  # sees nothing: no fault of rounding
         return torch.where(torch.from_numpy(self.known.have).to(sums.device), sums, 1.0)[:, None]
 
     def know(self, rows: range, level: int, space: Workspace, cancelled: Cancelled) -> Bins | None:
@@ -199,11 +208,17 @@ class HeadMap:
             if bins is None:
                 return None
         if bins is None or self.stage != "weights" or not self.is_plain:
-            norm = self._norm(rows, "visible" if final else "all")
+            # three-step divides what the first softmax left, so what rounded to 0 there stays 0
+            divides = final and self.spec.mask == "three-step" and not self.is_plain
+            norm = self._norm(rows, "visible" if final and not divides else "all")
             sweep = self._sweep(self.acting_mask, space, cancelled)
             bins = sweep.window(rows, cols, level, norm, draw=self.draw(), sums=sums)
             if bins is None:
                 return None
+            if divides:
+                seen = self._norm(rows, "visible")
+                left = torch.exp2(seen.lse - norm.lse)
+                bins = replace(bins, top=bins.top / left, total=bins.total / left, sound=seen.sound)
         return self._with_lossy_rows(bins, cols, cancelled) if final and self.spec.mask == "three-step" else bins
 
     def _with_lossy_rows(self, bins: Bins, cols: tuple[int, int], cancelled: Cancelled) -> Bins | None:
@@ -211,13 +226,13 @@ class HeadMap:
         rows = bins.rows
         safe = _SAFE_LEAD[self.queries.dtype] * LOG2E
         lead = self._norm(rows, "all").lse - self._norm(rows, "visible").highest
-        lossy = ~(lead < safe)
+        lossy = ~(lead < safe) & (self._norm(rows, "visible").mass > 0)  # a row that sees nothing is NaN as it is
         if not bool(lossy.any()):
             return bins
         # all columns: the bins of a sweep end where the rows' visible keys end, and a NaN does not
         left, n_bins = cols[0], -(-(cols[1] - cols[0]) // bins.level)
         whole = _widened(bins, left, n_bins, self.acting_mask, len(self.keys))
-        sound = torch.ones(len(rows), dtype=torch.bool, device=lossy.device)
+        sound = torch.ones_like(lossy) if bins.sound is None else bins.sound.clone()
         for place in lossy.nonzero().squeeze(1).tolist():
             if cancelled():
                 return None
@@ -226,9 +241,9 @@ class HeadMap:
                 return None
             for plane, found in (whole.top, row.top), (whole.total, row.total), (whole.sets, row.sets):
                 plane[:, place] = found[:, 0]
-            whole.zeros += row.zeros
             sound[place] = not bool(torch.isnan(row.top).all())
-        return replace(whole, sound=None if bool(sound.all()) else sound)
+        uncounted = -1 if self.draw() is not None else 0
+        return replace(whole, sound=None if bool(sound.all()) else sound, zeros=-1, dropped=uncounted)
 
     def _whole_row_bins(self, rows: range, cols: tuple[int, int], level: int, cancelled: Cancelled) -> Bins | None:
         """Rows computed whole as the dense pass does, a few at a time."""
@@ -287,22 +302,28 @@ class HeadMap:
         mask.fill(cells, fill, rows, left=cols[0])
         return cells, mask.hidden(rows, cols, cells.device)
 
-    def _score_bins(self, rows: range, cols: tuple[int, int], level: int) -> Bins:
-        cells, masked = self.score_cells(rows, (cols[0], min(cols[1], len(self.keys))))
-        mask = self.acting_mask
-        bins = binned(
-            cells.t(), rows, cols[0], level, weights=False, masked=None if masked is None else masked.t(),
-            padded=(0, 0) if mask is None else mask.padded,
-        )  # fmt: skip
-        wide = torch.promote_types(cells.dtype, torch.float32)
-        return replace(bins, top=bins.top.to(wide), total=bins.total.to(wide))
+    def _score_bins(self, rows: range, cols: tuple[int, int], level: int, cancelled: Cancelled) -> Bins | None:
+        mask, end = self.acting_mask, min(cols[1], len(self.keys))
+        padded = (0, 0) if mask is None else mask.padded
+        width = max(CPU_TILE[1] // level, 1) * level
+        parts = []
+        for first in range(cols[0], end, width):
+            if cancelled():
+                return None
+            cells, masked = self.score_cells(rows, (first, min(first + width, end)))
+            hidden = None if masked is None else masked.t()
+            parts.append(binned(cells.t(), rows, first, level, weights=False, masked=hidden, padded=padded))
+        top, total, sets = (torch.cat([getattr(part, name) for part in parts]) for name in ("top", "total", "sets"))
+        lows = [part.low for part in parts if not math.isnan(part.low)]
+        return Bins(rows, cols[0], level, top, total, sets, low=min(lows, default=math.nan))
 
     @property
     def blank(self) -> float:
         """What stands in a pixel that holds no ordinary cell: what was computed there."""
         if self.route != "scores":
             return 0.0
-        return self.scores(None).fill if self.stage == "scaled_scores" else fill_value(self.spec)
+        fill = fill_value(self.spec)
+        return fill * self.scores(None).scale if self.stage == "scaled_scores" else fill
 
 
 def _before_mask(spec: AttentionSpec) -> str:

@@ -30,7 +30,7 @@ class Mask:
 
     ``first`` and ``end`` int64 (Q,) on the CPU: a query sees keys first ≤ key < end, both equal where it sees none.
     ``plane`` bool (Q, K), True = visible, says more where runs cannot (a file's mask, memory-mapped); the runs are
-    then its outer bounds. ``padded`` is the half-open run of keys that are padding.
+    then its outer bounds, ``padded`` is the half-open run of keys that are padding.
     """
 
     n_queries: int
@@ -39,6 +39,7 @@ class Mask:
     end: Tensor
     padded: tuple[int, int] = (0, 0)
     plane: Tensor | None = None
+    seen: Tensor | None = None
     steady: bool = field(init=False)
     """Whether every query sees something and runs never go back from one query to the next, as with most shapes."""
 
@@ -70,8 +71,8 @@ class Mask:
     def n_visible(self, rows: range | None = None) -> Tensor:
         """Keys that each query sees, int64 (rows,)."""
         rows = range(self.n_queries) if rows is None else rows
-        if self.plane is not None:
-            return self.plane[_slice(rows)].sum(1)
+        if self.seen is not None:
+            return self.seen[_slice(rows)]
         return self.end[_slice(rows)] - self.first[_slice(rows)]
 
     def hidden(
@@ -155,14 +156,15 @@ def _shaped(shape: AnyShape, n_queries: int, n_keys: int) -> Mask:
 def from_plane(plane: Tensor) -> Mask:
     """The mask of a bool (Q, K), True = visible; read once in blocks of rows, never copied whole."""
     n_queries, n_keys = plane.shape
-    first, end = torch.zeros(n_queries, dtype=torch.int64), torch.zeros(n_queries, dtype=torch.int64)
+    first, end, seen = (torch.zeros(n_queries, dtype=torch.int64) for _ in range(3))
     step = max(1, (1 << 24) // max(n_keys, 1))
     for top in range(0, n_queries, step):
         block = plane[top : top + step].to(torch.uint8)
         some = block.any(1).bool()
         first[top : top + step] = torch.where(some, block.argmax(1), 0)
         end[top : top + step] = torch.where(some, n_keys - block.flip(1).argmax(1), 0)
-    return Mask(n_queries, n_keys, first, end, plane=plane)
+        seen[top : top + step] = block.sum(1)
+    return Mask(n_queries, n_keys, first, end, plane=plane, seen=seen)
 
 
 def hidden(n_queries: int, n_keys: int, device: torch.device | str | None = None) -> Tensor:

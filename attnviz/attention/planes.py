@@ -94,7 +94,7 @@ class Planes:
         group = 1 if bins.rows.step > 1 else min(n_rows, level)
         n_pixels = -(-n_rows // group)
         short = n_pixels * group - n_rows
-        sound = None if bins.sound is None else _grouped(bins.sound[None], group, short, False)[0]
+        sound = None if bins.sound is None else _grouped(bins.sound[None], group, short, True)[0]
         left = (bins.left - self.region.cols[0]) // level
         a, b = max(left, 0), min(left + len(bins.top), self.n_cols)
         part = slice(a - left, b - left) if a < b else slice(0, 0)

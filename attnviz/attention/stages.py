@@ -214,6 +214,7 @@ class _Pass:
             and self.given.typed is None
             and maps <= {"weights", "dropped_weights"}
             and fill_value(self.spec) == -math.inf
+            and not turns_fill(self.spec)
         )
 
     def _masked_softmax(self, cells: Tensor) -> Tensor:
@@ -231,9 +232,13 @@ class _Pass:
             for left, right, hidden in edges:
                 part[..., left:right].masked_fill_(hidden, -math.inf)
             _softmax(seen)
-            if lo:
-                part[..., :lo].zero_()
-            part[..., hi:].zero_()
+            beyond = (part[..., :lo], part[..., hi:])
+            if bool(torch.isnan(seen[..., 0]).any()):  # a row of NaN is NaN throughout
+                for outside in beyond:
+                    outside.copy_((seen[..., :1] * 0).expand_as(outside))
+                continue
+            for outside in beyond:
+                outside.zero_()
         return cells
 
     def _other_stage(self, name: str) -> Tensor:
@@ -348,6 +353,11 @@ def _visible_blocks(
             edges = [(a, b, mask.hidden(block, (a, b), device)) for a, b in mask.edges(block, (lo, hi))]
             blocks.append((top, top + len(block), lo, hi, edges))
     return blocks
+
+
+def turns_fill(spec: AttentionSpec) -> bool:
+    """Whether scaling after the mask makes something else of −∞: a factor of 0 or below."""
+    return spec.scale_after_mask and isinstance(spec.scale, float | int) and spec.scale <= 0
 
 
 def fill_value(spec: AttentionSpec) -> float:

@@ -29,7 +29,6 @@ CPU_TILE: Final = (256, 1024)
 DEVICE_TILE: Final = (1024, 8192)
 
 _MOST_HALVINGS: Final = 6
-_LOWEST: Final = -1e30  # below any score, and finite: −∞ − −∞ would be NaN
 _FAINTEST: Final = {torch.float64: 1021, torch.float32: 125, torch.bfloat16: 125, torch.float16: 23}
 """A weight of 2^−n is still far from rounding to 0 in each dtype."""
 
@@ -129,6 +128,7 @@ class Sweep:
         self._scores, self._plain, self._cancelled = scores, plain, cancelled
         self._space = workspace or Workspace()
         self._device = scores.queries.device
+        self._lowest = torch.finfo(scores.dtype).min  # finite: −∞ − −∞ would be NaN
         standard = CPU_TILE if self._device.type == "cpu" else DEVICE_TILE
         self._tile_keys = (tile or standard)[1] >> self._space.halvings
 
@@ -159,7 +159,7 @@ class Sweep:
             first = left + bins.start * level
             cells = self._tile(block, rows, (first, min(left + bins.stop * level, hi)), level)
             grouped = cells.view(-1, level, n)
-            peak = torch.amax(torch.amax(grouped, 1, out=tops[bins]), 0, out=peaks[tile]).clamp_min_(_LOWEST)
+            peak = torch.amax(torch.amax(grouped, 1, out=tops[bins]), 0, out=peaks[tile]).clamp_min_(self._lowest)
             torch.exp2(cells.sub_(peak), out=cells)
             torch.sum(grouped, 1, out=sums[bins])
         highest = peaks.amax(0)
@@ -178,7 +178,7 @@ class Sweep:
         scores, mask, dtype, n = self._scores, self._scores.mask, self._scores.dtype, len(rows)
         assert mask is not None  # noqa: S101 (asked for three-step alone)
         block = self._block(rows)
-        peak = torch.full((n,), _LOWEST, dtype=dtype, device=self._device)
+        peak = torch.full((n,), self._lowest, dtype=dtype, device=self._device)
         mass = torch.zeros(n, dtype=dtype, device=self._device)
         open_lo, open_hi = mask.open_span(rows)
         for first in range(0, len(scores.keys), self._tile_keys):
@@ -207,7 +207,7 @@ class Sweep:
         """
         n, left = len(rows), cols[0]
         lo, hi = self._scores.span(rows)
-        lo, hi = max(lo // level * level, left), min(hi, cols[1])
+        lo, hi = max(lo // level * level, left), min(-(-hi // level) * level, cols[1])  # whole bins
         n_bins = -(-(hi - lo) // level) if hi > lo else 0
         dtype = self._scores.dtype
         top, total = (self._space.get(name, (n_bins, n), dtype, self._device) for name in ("tops", "sums"))
@@ -320,7 +320,7 @@ class Sweep:
         else:
             torch.mm(keys, block, out=seen)
             if scores.soft_cap is not None:
-                seen.div_(scores.soft_cap).tanh_().mul_(scores.soft_cap * LOG2E)
+                seen.div_(scores.soft_cap).tanh_().mul_(scores.soft_cap).mul_(LOG2E)
         if whole > end - first:
             cells[end - first :] = -math.inf
         return cells
@@ -330,7 +330,8 @@ class Sweep:
     ) -> Tensor:  # fmt: skip
         """S · log₂e of a tile after the mask, in ``out`` (keys, rows) if it is given."""
         cells = self._product(block, cols, level, out)
-        self._hide(cells, rows, cols, self._scores.fill * LOG2E)
+        fill = self._scores.fill
+        self._hide(cells, rows, cols, fill if math.isinf(fill) else max(fill * LOG2E, self._lowest))
         return cells
 
     def _hide(self, cells: Tensor, rows: range, cols: tuple[int, int], value: float) -> None:

@@ -62,6 +62,9 @@ from attnviz.spec import (
     stages_of,
 )
 
+_ALWAYS_BYTES: Final = 32 << 20
+"""So much may always be taken: a lesson is not refused on a machine that is full."""
+
 T = TypeVar("T", bound=np.generic)
 
 _ITEM_BYTES: Final = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
@@ -161,7 +164,7 @@ class Engine:
                     except (torch.OutOfMemoryError, MemoryError) as error:
                         self.forget()
                         raise _out_of_memory(request.spec, error) from error
-                    except FileProblem:
+                    except (ComputationError, FileProblem):
                         raise
                     except RuntimeError as error:
                         raise _explained(request.spec, error) from error
@@ -195,7 +198,7 @@ class Engine:
         yield Finished(request.generation, time.perf_counter() - started, held, budget, shown.remarks)
         if request.viewport.thumbnail:
             yield from self._thumbnails(request, opened, cancelled)
-        if long and (request.viewport.rows or request.viewport.cols):
+        if shown.tiling is not None and not framer.region(shown.tiling.shape).covers(shown.tiling.shape):
             yield from self._rest_of_map(request, shown, framer, cancelled)
 
     def _dense_frames(
@@ -222,8 +225,8 @@ class Engine:
         if request.view.stage in QUERY_KEY_STAGES:
             self._dense.complete = shown.key
         if not shown.remarks:
-            sums = [p.row_sums[0] for p in shown.panels.values() if p.row_sums is not None]
-            shown.remarks = rounding_remarks(spec, sums)
+            panels = [panel for panel in shown.panels.values() if panel.row_sums is not None]
+            shown.remarks = rounding_remarks(spec, [_sums_of_sighted(panel) for panel in panels])
 
     def _shown_for(self, request: Request, opened: Opened) -> _Shown:
         key = (request.spec, request.view.stage)
@@ -278,9 +281,7 @@ class Engine:
         shown.tiling = tiling = self._long.tiling(
             spec, view.stage, shown.opened, per_row=per_row, budget_bytes=budget // 2
         )
-        region = framer.region(tiling.shape)
-        whole = region.covers(tiling.shape)
-        finer = Region(region.rows, region.cols, _whole_map_level(tiling.shape, region.level)) if whole else region
+        region, finer = _regions(framer, tiling)
         order = _order(spec, viewport)
         sent: set[int] = set()
         preview = 0
@@ -441,7 +442,7 @@ class Engine:
             except (torch.OutOfMemoryError, MemoryError) as error:
                 self.forget()
                 raise _out_of_memory(spec, error) from error
-            except FileProblem:
+            except (ComputationError, FileProblem):
                 raise
             except RuntimeError as error:
                 raise _explained(spec, error) from error
@@ -493,11 +494,13 @@ class Engine:
         return has_bare_qk(spec.source) and self._vector_bytes(spec) > budget
 
     def _vector_bytes(self, spec: AttentionSpec) -> int:
+        """Queries, keys and what they come from: drawn ones as drawn, and cast where the dtype is another."""
         n_keys, item = inputs.count_tokens(spec.source)[1], _ITEM_BYTES[spec.dtype]
         if has_bare_qk(spec.source):
-            d_head = spec.d_head or 0
-            return n_keys * d_head * (spec.num_heads + spec.num_kv_heads) * item
-        return 4 * spec.batch * n_keys * ((spec.d_model or 0) + (spec.d_out or 0)) * item
+            numbers = n_keys * (spec.d_head or 0) * (spec.num_heads + spec.num_kv_heads)
+            return numbers * (4 if spec.dtype == "float32" else 4 + item)
+        d_model, d_out = spec.d_model or 0, spec.d_out or 0
+        return item * (4 * spec.batch * n_keys * (d_model + d_out) + 3 * d_model * d_out + d_out * d_out)
 
     def _check_memory(self, spec: AttentionSpec, names: tuple[str, ...], budget: int, *, long: bool) -> int:
         """Bytes that the stages ``names`` will hold; raises `ComputationError` if they cannot fit."""
@@ -505,21 +508,23 @@ class Engine:
         item = _ITEM_BYTES[spec.dtype]
         vectors = self._vector_bytes(spec)
         if long:
-            if spec.drops and spec.dropout_generator == "torch":
+            if "dropped_weights" in names and spec.dropout_generator == "torch":
                 raise ComputationError(
                     f"torch's generator draws whole maps, and {n_keys:,} tokens are computed in tiles.",
                     "Take the portable generator, or fewer tokens.",
                 )
-            mapped = self._should_map(spec, budget)
-            need = (0 if mapped else vectors) + spec.num_heads * 8 * n_queries + (64 << 20)
+            if self._should_map(spec, budget):  # what is cast stays in memory
+                vectors = 0 if spec.dtype == "float32" else vectors * item // (4 + item)
+            need = vectors + spec.num_heads * 8 * n_queries + (64 << 20)
         else:
             one_map = spec.batch * n_queries * n_keys
             kept = len([name for name in names if name in QUERY_KEY_STAGES]) * spec.num_heads * one_map * item
             working = 3 * one_map * item + one_map + (3 * n_queries * n_keys * 8 if spec.drops else 0)
-            if not any(name in QUERY_KEY_STAGES for name in names):
+            by_rows = not (spec.drops and spec.dropout_generator == "torch")  # which draws whole maps
+            if by_rows and not any(name in QUERY_KEY_STAGES for name in names):
                 working = min(working, 256 << 20)  # a block of rows at a time
             need = kept + working + vectors
-        if need > budget and n_keys > 256:
+        if need > max(budget, _ALWAYS_BYTES):
             raise ComputationError(
                 f"{spec.num_heads} {'head' if spec.num_heads == 1 else 'heads'} × {n_keys:,} tokens need "
                 f"{said_bytes(need)}, but the budget is {said_bytes(budget)}, "
@@ -529,10 +534,25 @@ class Engine:
         return vectors + (0 if long else kept)
 
 
+def _sums_of_sighted(panel: Panel) -> Tensor:
+    """Three-step's row sums (Q, 1); 1 for rows that see nothing, whose 0 is no fault of rounding."""
+    assert panel.row_sums is not None  # noqa: S101 (the caller looked)
+    sums = panel.row_sums[0]
+    return sums if panel.visible is None else torch.where(panel.visible[:, None].to(sums.device) > 0, sums, 1.0)
+
+
 def _order(spec: AttentionSpec, viewport: Viewport) -> list[int]:
     """All heads, those that the screen wants first; it may still show more of them than the spec has."""
     wanted = [head for head in viewport.heads or () if head < spec.num_heads]
     return wanted + [head for head in range(spec.num_heads) if head not in wanted]
+
+
+def _regions(framer: Framer, tiling: Tiling) -> tuple[Region, Region]:
+    """The cells that are shown at the screen's level, and the same at the level at which they are computed."""
+    region = framer.region(tiling.shape)
+    if not region.covers(tiling.shape):
+        return region, region
+    return region, Region(region.rows, region.cols, _whole_map_level(tiling.shape, region.level))
 
 
 def _whole_map_level(shape: tuple[int, int], level: int) -> int:
@@ -581,6 +601,8 @@ def _out_of_memory(spec: AttentionSpec, error: BaseException) -> ComputationErro
 
 def _explained(spec: AttentionSpec, error: RuntimeError) -> ComputationError:
     """Torch's complaint in a sentence; the words of torch go into the details."""
+    if "alloc_cpu" in str(error) or "not enough memory" in str(error):
+        return _out_of_memory(spec, error)
     first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     return ComputationError(
         f"{spec.device} could not compute this in {spec.dtype}: {first}",

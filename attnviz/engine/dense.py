@@ -56,7 +56,8 @@ class Dense:
         """A stage (B, Q, D) of one head without its map in memory, a block of rows at a time; None if cancelled."""
         n_queries, n_keys = opened.inputs.n_queries, len(opened.inputs.tokens)
         step = max(1, _BLOCK_CELLS // (n_keys * spec.batch))
-        if step >= n_queries or name in ("queries", "keys", "values"):
+        draws_whole = spec.drops and spec.dropout_generator == "torch"
+        if step >= n_queries or name in ("queries", "keys", "values") or draws_whole:
             return self.head(spec, head, {name}, opened).stages[name]
         parts = []
         for first in range(0, n_queries, step):

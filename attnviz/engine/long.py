@@ -51,7 +51,7 @@ class LongMaps:
         mask = self._opener.mask(spec, opened)
         if key != self._key:
             self.forget()
-            self._bare = [self._queries_keys(spec, head, opened) for head in range(spec.num_heads)]
+            self._bare = self._queries_keys(spec, opened)
             self._known = [
                 Known.nothing(
                     len(q), torch.promote_types(q.dtype, torch.float32), q.device,
@@ -65,11 +65,16 @@ class LongMaps:
             for head, ((q, k), known) in enumerate(zip(self._bare, self._known, strict=True))
         ]
 
-    def _queries_keys(self, spec: AttentionSpec, head: int, opened: Opened) -> tuple[torch.Tensor, torch.Tensor]:
-        given = self._opener.head_inputs(spec, head, opened, values=False)
-        q, k = given["q"], given["k"]
-        assert q is not None and k is not None  # noqa: S101, PT018 (typed maps are never long)
-        return q[0].contiguous(), k[0].contiguous()
+    def _queries_keys(self, spec: AttentionSpec, opened: Opened) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """Queries (Q, D) and keys (K, D) of each head; heads of a group share one tensor of keys."""
+        bare: list[tuple[torch.Tensor, torch.Tensor]] = []
+        for head in range(spec.num_heads):
+            given = self._opener.head_inputs(spec, head, opened, values=False)
+            q, k = given["q"], given["k"]
+            assert q is not None and k is not None  # noqa: S101, PT018 (typed maps are never long)
+            shared = head % (spec.num_heads // spec.num_kv_heads)
+            bare.append((q[0].contiguous(), bare[-1][1] if shared else k[0].contiguous()))
+        return bare
 
     def tiling(self, spec: AttentionSpec, stage: str, opened: Opened, *, per_row: bool, budget_bytes: int) -> Tiling:
         """The tiles of a stage, those that stood before if it was shown lately."""

@@ -46,7 +46,7 @@ class Opener:
             if other != key:
                 opened.projected.clear()
         if key not in self._kept:
-            while len(self._kept) >= _KEPT:
+            while len(self._kept) >= (_KEPT if in_memory else 1):
                 self._kept.popitem(last=False)
             self._kept[key] = self._backend.run(spec.device, lambda: self._opening(spec, in_memory))
         self._kept.move_to_end(key)

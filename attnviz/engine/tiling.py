@@ -65,6 +65,8 @@ class _Tally:
     zeros: int = 0
     dropped: int = 0
     nan_rows: int = 0
+    masked: int = 0
+    padded: int = 0
 
 
 class Tiling:
@@ -200,7 +202,7 @@ class Tiling:
             tile = self._tiles[step.head, Place(step.level, step.band, column)]
             highs = tile.fold(bins, factors, one.outside(tile.region), preview=bool(step.preview))
             self._extend(step.head, bins.low, highs)
-        if not step.preview and (self._whole_rows or cols == (0, self.shape[1])):
+        if not step.preview and step.columns == range(-(-self.shape[1] // side)):
             self._count(step, bins)
         return step
 
@@ -216,15 +218,25 @@ class Tiling:
         The lowest is that of scores; of weights it stays inf.
         """
         with self._lock:
-            return self._extents.get((head, factor), (math.inf, -math.inf))
+            known = factor if self._heads[head].route != "scores" else "plain"  # scores have no rows' factors
+            return self._extents.get((head, known), (math.inf, -math.inf))
 
     def _count(self, step: _Step, bins: Bins) -> None:
+        one = self._heads[step.head]
+        hidden = torch.zeros(len(step.rows), dtype=torch.int64)
+        stuffed = 0
+        if one.acting_mask is not None:
+            hidden = self.shape[1] - one.acting_mask.n_visible(step.rows)
+            stuffed = one.acting_mask.padded[1] - one.acting_mask.padded[0]
+        good = torch.ones(len(step.rows), dtype=torch.bool) if bins.sound is None else bins.sound.cpu()
         with self._lock:
             tally = self._tallies.setdefault((step.head, step.level), _Tally())
             tally.rows += len(step.rows)
-            tally.zeros += bins.zeros
-            tally.dropped += bins.dropped
-            tally.nan_rows += 0 if bins.sound is None else int((~bins.sound).sum())
+            tally.zeros = -1 if -1 in (tally.zeros, bins.zeros) else tally.zeros + bins.zeros
+            tally.dropped = -1 if -1 in (tally.dropped, bins.dropped) else tally.dropped + bins.dropped
+            tally.nan_rows += int((~good).sum())
+            tally.padded += stuffed * int(good.sum())
+            tally.masked += int(hidden[good].sum()) - stuffed * int(good.sum())
 
     # ------------------------------------------------------------------------------------------------------- pictures
 
@@ -246,23 +258,24 @@ class Tiling:
 
     def counts(self, head: int) -> Counts:
         """Cells of the whole map by kind; -1 where they are not all counted yet."""
-        one = self._heads[head]
-        n_queries, n_keys = self.shape
-        mask = one.acting_mask
-        hidden = 0 if mask is None else mask.count_hidden()
-        padded = 0 if mask is None else (mask.padded[1] - mask.padded[0]) * n_queries
-        plain = one.route == "scores" or (one.route == "sweep" and one.stage != "dropped_weights" and one.is_plain)
-        if plain and one.spec.mask != "three-step":
-            blind = 0
-            if mask is not None and one.route == "sweep":
-                blind = int((mask.n_visible() == 0).sum())
-            return _counted(n_queries * n_keys, hidden, padded, mask, blind, n_keys, 0, 0)
+        one, (n_queries, n_keys), mask = self._heads[head], self.shape, self._heads[head].acting_mask
+        cells = n_queries * n_keys
+        if mask is not None and one.lets_hidden_weigh:
+            return Counts(cells, -1, -1, -1, -1 if one.draw() else 0, -1)
+        known = one.route == "scores" or (one.route == "sweep" and not one.draw() and one.is_plain)
+        if known and one.spec.mask != "three-step":
+            if mask is None:
+                return Counts(cells)
+            seen = mask.n_visible()
+            blind = int((seen == 0).sum()) if one.route == "sweep" else 0  # rows that see nothing are NaN throughout
+            padded = (mask.padded[1] - mask.padded[0]) * (n_queries - blind)
+            return Counts(cells, cells - int(seen.sum()) - blind * n_keys - padded, 0, blind * n_keys, 0, padded)
         with self._lock:
             whole = [t for (h, _), t in self._tallies.items() if h == head and t.rows == n_queries]
         if not whole:
-            return Counts(n_queries * n_keys, hidden - padded, -1, -1, -1 if one.draw() else 0, padded)
+            return Counts(cells, -1, -1, -1, -1 if one.draw() else 0, -1 if mask is not None and mask.padded[1] else 0)
         tally = whole[0]
-        return _counted(n_queries * n_keys, hidden, padded, mask, tally.nan_rows, n_keys, tally.zeros, tally.dropped)
+        return Counts(cells, tally.masked, tally.zeros, tally.nan_rows * n_keys, tally.dropped, tally.padded)
 
     # ---------------------------------------------------------------------------------------------------------- tiles
 
@@ -282,13 +295,7 @@ class Tiling:
                 return
             if key[1].level != seen.level or not _overlaps(self._tiles[key].region, seen):
                 surplus -= self._tiles.pop(key).nbytes
-
-
-def _counted(
-    cells: int, hidden: int, padded: int, mask: object, nan_rows: int, n_keys: int, zeros: int, dropped: int
-) -> Counts:
-    # a row of NaN has no hidden cells left: only rows that see nothing are known to be NaN throughout
-    return Counts(cells, hidden - padded, zeros, nan_rows * n_keys, dropped, padded)
+                self._tallies.pop((key[0], key[1].level), None)  # its rows would be counted again
 
 
 def _preview_offsets(level: int) -> tuple[int, ...]:

@@ -89,8 +89,10 @@ class AttentionSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
             )
         if isinstance(self.scale, float | int) and not math.isfinite(self.scale):
             raise SpecError("scale", f"scale is {self.scale}: give a finite number, auto or none")
-        if math.isnan(self.fill) or self.fill == math.inf:
-            raise SpecError("fill", f"fill is {self.fill}: give -inf or a finite number, such as -1e9")
+        if math.isnan(self.fill) or self.fill > _MOST[self.dtype]:
+            raise SpecError(
+                "fill", f"fill is {self.fill:g}: give -inf or a finite number that {self.dtype} holds, such as -1e4"
+            )
         if self.soft_cap is not None:
             if not (math.isfinite(self.soft_cap) and self.soft_cap > 0):
                 raise SpecError("soft_cap", f"soft_cap is {self.soft_cap:g}: give a number above 0, such as 50")
@@ -135,6 +137,7 @@ class AttentionSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         return self.training and self.dropout > 0
 
 
+_MOST: Final = {"float64": 1.79e308, "float32": 3.4e38, "bfloat16": 3.38e38, "float16": 65504.0}
 FIELDS: Final[tuple[str, ...]] = AttentionSpec.__struct_fields__
 
 
