@@ -69,14 +69,18 @@ class Framer:
             self._low, self._high = _WHOLE
         if not np.isnan(pooled.low):
             self._low, self._high = min(self._low, pooled.low), max(self._high, pooled.high)
-        ordinary = pooled.shades[(pooled.classes & CellClass.ORDINARY != 0) & np.isfinite(pooled.shades)]
-        if self._view.norm == "percentile" and ordinary.size:
-            first, last = (float(edge) for edge in np.percentile(ordinary, (1, 99)))
-            known = self._percentiles or (first, last)
-            self._percentiles = min(known[0], first), max(known[1], last)
+        if self._view.norm == "percentile":
+            self._widen_percentiles(pooled)
         low, high = (self._low, self._high) if self._low <= self._high else (0.0, 0.0)
         keys = self._n_keys / pooled.region.level if self._view.pooling == "share" else self._n_keys
         return colour.choose_scale(self._view.stage, self._view.norm, keys, low, high, self._percentiles)
+
+    def _widen_percentiles(self, pooled: Pooled) -> None:
+        ordinary = pooled.shades[(pooled.classes & CellClass.ORDINARY != 0) & np.isfinite(pooled.shades)]
+        if ordinary.size:
+            first, last = (float(edge) for edge in np.percentile(ordinary, (1, 99)))
+            known = self._percentiles or (first, last)
+            self._percentiles = min(known[0], first), max(known[1], last)
 
     def region(self, shape: tuple[int, int]) -> Region:
         """The cells of a map of ``shape`` that the viewport shows, at the level of its pixels."""

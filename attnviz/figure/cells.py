@@ -193,6 +193,7 @@ def _part(frame: Frame, rows: npt.NDArray[np.intp], cols: npt.NDArray[np.intp], 
     return np.ascontiguousarray(part)
 
 
+@lru_cache(maxsize=32)  # the maps of one picture lie alike
 def _places(
     low: float, high: float, window: tuple[float, ...], span: tuple[int, int], level: int, ratio: float
 ) -> tuple[int, npt.NDArray[np.intp]] | None:
