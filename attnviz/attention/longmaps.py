@@ -69,10 +69,15 @@ class HeadMap:
     mask: Mask | None
     known: Known
     route: Literal["sweep", "rows", "scores"] = field(init=False)
-    """*sweep*: by log-sum-exps. *rows*: whole rows in the dtype's own arithmetic. *scores*: nothing but a product."""
+    """*sweep*: by denominators. *rows*: whole rows in the dtype's own arithmetic. *scores*: nothing but a product."""
+
+    acting_mask: Mask | None = field(init=False)
+    """The mask, where it already acts on the stage."""
+    _recipes: dict[bool, Scores] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "route", self._route())
+        object.__setattr__(self, "acting_mask", self.mask if masked_at(self.spec, self.stage) else None)
 
     def _route(self) -> Literal["sweep", "rows", "scores"]:
         if self.stage in ("scores", "scaled_scores", "masked_scores"):
@@ -89,18 +94,19 @@ class HeadMap:
         return len(self.queries), len(self.keys)
 
     @property
-    def acting_mask(self) -> Mask | None:
-        """The mask, where it already acts on the stage."""
-        return self.mask if masked_at(self.spec, self.stage) else None
-
-    @property
     def is_plain(self) -> bool:
         if self.known.plain is None:
             self.known.plain = self.scores(self.mask).is_plain()
         return self.known.plain
 
     def scores(self, mask: Mask | None) -> Scores:
-        """The head's scores with ``mask``."""
+        """The head's scores with ``mask``, which is the spec's or none."""
+        masked = mask is not None
+        if masked not in self._recipes:
+            self._recipes[masked] = self._recipe(mask)
+        return self._recipes[masked]
+
+    def _recipe(self, mask: Mask | None) -> Scores:
         spec, d_head = self.spec, self.queries.shape[-1]
         scale = 1 / math.sqrt(d_head) if spec.scale == "auto" else 1.0 if spec.scale == "none" else float(spec.scale)
         fill = fill_value(spec) if spec.mask == "neg-inf" else -math.inf

@@ -362,7 +362,12 @@ def turns_fill(spec: AttentionSpec) -> bool:
 
 def fill_value(spec: AttentionSpec) -> float:
     """What the spec's dtype makes of its fill: −10⁹ is −∞ in float16."""
-    return float(torch.tensor(spec.fill, dtype=torch.float64).to(getattr(torch, spec.dtype)))
+    return _held(spec.fill, spec.dtype)
+
+
+@lru_cache(maxsize=64)
+def _held(number: float, dtype: str) -> float:
+    return float(torch.tensor(number, dtype=torch.float64).to(getattr(torch, dtype)))
 
 
 @lru_cache(maxsize=1)

@@ -50,14 +50,14 @@ class Scores:
     mask: Mask | None = None
     fill: float = -math.inf
 
-    @property
-    def dtype(self) -> torch.dtype:
-        """What tiles are computed in: float32 for the half dtypes, whose products are rounded first."""
-        return torch.float64 if self.queries.dtype == torch.float64 else torch.float32
+    dtype: torch.dtype = field(init=False)
+    """What tiles are computed in: float32 for the half dtypes, whose products are rounded first."""
+    half: bool = field(init=False)
 
-    @property
-    def half(self) -> bool:
-        return self.queries.dtype in (torch.float16, torch.bfloat16)
+    def __post_init__(self) -> None:
+        own = self.queries.dtype
+        object.__setattr__(self, "dtype", torch.float64 if own == torch.float64 else torch.float32)
+        object.__setattr__(self, "half", own in (torch.float16, torch.bfloat16))
 
     @property
     def hides(self) -> bool:
@@ -216,6 +216,7 @@ class Sweep:
         bins = Bins(rows, lo, level, top, total, sets, norm, self._sound(norm))
         width = max(self._tile_keys // level, 1)
         block = self._block(rows)
+        lse = norm.lse if plain else norm.highest
         for first_bin in range(0, n_bins, width):
             if self._cancelled():
                 return None
@@ -223,7 +224,7 @@ class Sweep:
             first, end = lo + part.start * level, min(lo + part.stop * level, hi)
             if plain and level == 1:
                 self._tile(block, rows, (first, end), 1, out=top[part])
-                self._rounded(torch.exp2(top[part].sub_(norm.highest), out=top[part]).div_(norm.mass))
+                self._rounded(torch.exp2(top[part].sub_(lse), out=top[part]))  # of a plain head no sum loses its mass
                 continue
             cells = self._tile(block, rows, (first, end), level).sub_(norm.highest)
             grouped = cells.view(-1, level, n)

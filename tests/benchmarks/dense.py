@@ -1,0 +1,102 @@
+"""Maps that fit, without a window: twelve heads of 1,024 tokens into a kept buffer, its memory, and dropout's mask."""
+
+import statistics
+from functools import partial
+
+import torch
+import torch.nn.functional as F  # noqa: N812 (the name everyone reads it by)
+
+from attnviz.attention.dropout import keep_portable
+from attnviz.attention.stages import head_stages
+from attnviz.engine.crew import Crew, one_torch_thread
+from attnviz.inputs import open_source
+from attnviz.spec import RandomQK, make_spec
+from tests.benchmarks.arms import CORES, Peak, compared, in_own_process, interleaved, ratio_line
+
+HEADS, LENGTH = 12, 1024
+
+
+def _spec(length=LENGTH):
+    return make_spec(RandomQK(length=length), num_heads=HEADS, d_out=64 * HEADS)
+
+
+def _compute(crew, spec, given, kept):
+    """Every head's causal weights into its part of the kept buffer, a job a head, as the engine gives them out."""
+
+    def job(head, _space, _stopped):
+        head_stages(
+            spec, head=head, keep={"weights"}, q=given.queries[head, None], k=given.keys[head, None], out=kept[head]
+        )
+
+    with one_torch_thread():
+        for _ in crew.map(partial(job, head) for head in range(HEADS)):
+            pass
+
+
+def dense(repeats):
+    """The causal weights of 12 × 1,024 × 1,024, all kept, beside the attention that keeps none.
+
+    Ours: `head_stages` of each head into one buffer made beforehand, by a crew of all cores with a torch thread each.
+    Peer: `scaled_dot_product_attention` with ``is_causal`` on the same queries and keys, all heads at once, as many
+    torch threads, which also mixes values.
+    """
+    spec = _spec()
+    given = open_source(spec)
+    kept = torch.empty(HEADS, 1, LENGTH, LENGTH)
+    q, k = given.queries[None], given.keys[None]
+    v = torch.randn(q.shape, generator=torch.Generator().manual_seed(0))
+    with torch.inference_mode():
+        crew = Crew(CORES)
+        arms = {"ours": lambda: _compute(crew, spec, given, kept), "sdpa": lambda: _attend(q, k, v)}
+        taken = interleaved(arms, repeats)
+        crew.close()
+    return [compared("dense", taken["ours"], taken["sdpa"], 1.0, "scaled_dot_product_attention")]
+
+
+def _attend(q, k, v):
+    torch.set_num_threads(CORES)  # a crew's threads set their own, and MKL counts them all together
+    F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+def dense_memory(_repeats):
+    """The most that `dense` takes, its kept buffer included, beside the bytes of that buffer.
+
+    Queries and keys stand before, and a small map has loaded the kernels. Three processes, the median of them.
+    """
+    extra = statistics.median(in_own_process(dense_peak) for _ in range(3))
+    return [ratio_line("dense-memory", (extra / 1e6, HEADS * LENGTH**2 * 4 / 1e6), 1.1, "the result", unit="MB")]
+
+
+def dense_peak():
+    with torch.inference_mode():
+        small, spec, crew = _spec(128), _spec(), Crew(CORES)
+        _compute(crew, small, open_source(small), torch.empty(HEADS, 1, 128, 128))
+        given = open_source(spec)
+        with Peak() as peak:
+            kept = torch.empty(HEADS, 1, LENGTH, LENGTH)
+            _compute(crew, spec, given, kept)
+        crew.close()
+    return peak.extra
+
+
+def dropout(repeats):
+    """Which of 12 × 1,024 × 1,024 weights are kept, beside dropping them.
+
+    Ours: `keep_portable` for each head, the generator that gives any tile the bits of the whole. Peer: `F.dropout` of
+    a tensor of all of them. p is 0.1, all cores in both.
+    """
+    torch.set_num_threads(CORES)
+    cells = torch.ones(HEADS, LENGTH, LENGTH)
+
+    def ours():
+        for head in range(HEADS):
+            keep_portable(
+                seed=123, site="weights", batch_item=0, head=head, n_queries=LENGTH, n_columns=LENGTH, p=0.1
+            )  # fmt: skip
+
+    def peer():
+        F.dropout(cells, 0.1)
+
+    with torch.inference_mode():
+        taken = interleaved({"ours": ours, "peer": peer}, repeats)
+    return [compared("dropout", taken["ours"], taken["peer"], 0.4, "F.dropout")]
