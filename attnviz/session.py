@@ -155,6 +155,7 @@ class Session:
         self._windowed = False
         self._incoming = Picture(spec=spec, view=view, generation=0)
         self.last_good_device = "cpu"
+        self._changed_at = 0  # the generation since which spec and view are what they are
 
     @property
     def generation(self) -> int:
@@ -177,6 +178,8 @@ class Session:
         kept = same and shown is not None and (shown.spec, shown.view) == (spec, view)
         probe, row = (self._snapshot.probe, self._snapshot.row) if kept else (None, None)
         self._generation += 1
+        if not same:
+            self._changed_at = self._generation
         self._windowed = windowed
         self._incoming = Picture(spec=spec, view=view, generation=self._generation)
         self._snapshot = replace(
@@ -245,6 +248,9 @@ class Session:
             whole = (frame.rows, frame.cols) == tuple((0, length) for length in _map_shape(outline)[-2:])
         if whole:
             backdrops = MappingProxyType({**backdrops, frame.panel: frame})
+        elif frame.panel in backdrops and backdrops[frame.panel].generation < self._changed_at:
+            # what lies behind is of another spec or view: beside the new frame it would be taken for its surroundings
+            backdrops = MappingProxyType({panel: kept for panel, kept in backdrops.items() if panel != frame.panel})
         there = frames.get(frame.panel)
         if not (whole and self._windowed and there is not None and self._is_sharper(there, frame)):
             frames = MappingProxyType({**frames, frame.panel: frame})

@@ -166,12 +166,16 @@ class Worker(QObject):
             engine.budget_bytes = self._budget_bytes
             stream = engine.stream(request, cancelled)
             with closing(stream):
+                finished = False
                 for message in stream:
                     if cancelled():
                         return
                     if message is not None:
                         self._post(message)
+                        finished = finished or isinstance(message, Finished)
                     self._answer_probe(engine)
+                    if finished:  # what goes on behind an exact picture keeps nobody waiting
+                        self._run_waiting_job(engine)
         except Exception as error:
             self._post_failure(request.generation, error)
 
@@ -193,6 +197,12 @@ class Worker(QObject):
         with self._condition:
             if self._probe is probe and (answered or self._request is None):
                 self._probe = None
+
+    def _run_waiting_job(self, engine: EngineLike) -> None:
+        with self._condition:
+            job = self._jobs.popleft() if self._jobs else None
+        if job is not None:
+            self._run_job(engine, job)
 
     def _run_job(self, engine: EngineLike, job: Job) -> None:
         def pause() -> bool:

@@ -23,6 +23,9 @@ from attnviz.spec import AttentionSpec, edited, masked_at, stages_of
 _SAFE_LEAD: Final = {torch.float32: 80.0, torch.float64: 700.0}
 """How far a row's largest visible score may lie under its log-sum-exp before three-step loses digits."""
 
+_NORMALISED_AT: Final = 64
+"""Bins of fewer keys only cost time where a row's denominator alone is wanted."""
+
 _EXACT_CELLS: Final = 1 << 21  # of rows that are computed whole: 8 MB of float32
 
 
@@ -210,9 +213,11 @@ class HeadMap:
         final = self.stage in ("weights", "dropped_weights")
         bins = None
         if not self.known.has(rows):
-            bins = self.know(rows, level, space, cancelled)
+            coarse = max(level, _NORMALISED_AT) if cols != (0, len(self.keys)) else level
+            bins = self.know(rows, coarse, space, cancelled)
             if bins is None:
                 return None
+            bins = bins if coarse == level else None
         if bins is None or self.stage != "weights" or not self.is_plain:
             # three-step divides what the first softmax left, so what rounded to 0 there stays 0
             divides = final and self.spec.mask == "three-step" and not self.is_plain

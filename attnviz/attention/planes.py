@@ -46,17 +46,20 @@ class Planes:
     """One tile of one head: the largest cell, the sum, and the classes of each pixel. Threads: any.
 
     Previews fold in some of a pixel's rows; the first exact rows replace them. ``weights`` says that factors matter;
-    where a pixel is a cell, the rows' factors are kept in place of planes of their own.
+    where a pixel is a cell, the rows' factors are kept in place of planes of their own. Without ``means`` there are
+    sums for no factor but the first.
     """
 
-    def __init__(self, place: Place, shape: tuple[int, int], dtype: torch.dtype, *, weights: bool) -> None:
+    def __init__(
+        self, place: Place, shape: tuple[int, int], dtype: torch.dtype, *, weights: bool, means: bool = True
+    ) -> None:  # fmt: skip
         self.region = place.region(shape)
         level = place.level
         self.n_rows, self.n_cols = (-(-(b - a) // level) for a, b in (self.region.rows, self.region.cols))
         n_factors = len(FACTORS) if weights else 1
         self.factors = torch.ones((n_factors, self.n_rows), dtype=dtype) if level == 1 else None
         self.top = torch.full((1 if level == 1 else n_factors, self.n_rows, self.n_cols), -math.inf, dtype=dtype)
-        self.total = self.top if level == 1 else torch.zeros_like(self.top)
+        self.total = self.top if level == 1 else torch.zeros_like(self.top if means else self.top[:1])
         self.sets = torch.zeros((self.n_rows, self.n_cols), dtype=torch.uint8)
         self.folded = torch.zeros(self.n_rows, dtype=torch.int64)  # rows of each pixel row that have come in
         self.exact = torch.zeros(self.n_rows, dtype=torch.int64)  # those that came in to stay
@@ -108,7 +111,8 @@ class Planes:
         for factor in (None, *factors)[: len(self.top)]:
             times = None if factor is None else _grouped(factor[None], group, short, 1.0)
             planes[0].append((one if times is None else one * times).amax(2).t())
-            planes[1].append((sums if times is None else sums * times).sum(2).t())
+            if len(planes[1]) < len(self.total):
+                planes[1].append((sums if times is None else sums * times).sum(2).t())
         top, total = (torch.stack(plane).cpu() for plane in planes)
         sets = _any_bits(_grouped(bins.sets[part], group, short, 0), sound).t().cpu()
         heights = torch.full((n_pixels,), group)
@@ -237,7 +241,7 @@ def assemble(
                 top[n, to_r, to_c] = tile.top[0, from_r, from_c] * tile.factors[factor_place, from_r, None]
                 continue
             top[n, to_r, to_c] = tile.top[factor_place, from_r, from_c]
-            total[n, to_r, to_c] = tile.total[factor_place, from_r, from_c]
+            total[n, to_r, to_c] = tile.total[min(factor_place, len(tile.total) - 1), from_r, from_c]
         sets[to_r, to_c] = tile.sets[from_r, from_c]
         folded[to_r] = tile.folded[from_r]
     if level == 1:

@@ -212,21 +212,23 @@ def pooled_max(cells: Tensor, level: int) -> Tensor:
     if level == 1:
         return cells.contiguous()
     n_rows, n_cols = cells.shape
-    pad_rows, pad_cols = -n_rows % level, -n_cols % level
+    down, across = (min(level, max(length, 1)) for length in (n_rows, n_cols))  # a short side is one bin, unpadded
+    pad_rows, pad_cols = -n_rows % down, -n_cols % across
     if pad_rows or pad_cols:
         lowest = float("-inf") if cells.is_floating_point() else 0
         cells = F.pad(cells, (0, pad_cols, 0, pad_rows), value=lowest)
-    rows = cells.reshape(cells.shape[0] // level, level, cells.shape[1]).amax(1)
-    return rows.reshape(rows.shape[0], -1, level).amax(2)
+    rows = cells.reshape(cells.shape[0] // down, down, cells.shape[1]).amax(1)
+    return rows.reshape(rows.shape[0], -1, across).amax(2)
 
 
 def pooled_mean(cells: Tensor, level: int, *, share: bool = False) -> Tensor:
     """Mean over level × level bins as in `pooled_max`, or with ``share`` the mean over rows of sums over columns."""
     n_rows, n_cols = cells.shape
     wide = cells.to(torch.promote_types(cells.dtype, torch.float32))
-    wide = F.pad(wide, (0, -n_cols % level, 0, -n_rows % level))
-    rows = wide.view(-1, level, wide.shape[1]).sum(1)
-    sums = rows.view(rows.shape[0], -1, level).sum(2)
+    down, across = (min(level, max(length, 1)) for length in (n_rows, n_cols))
+    wide = F.pad(wide, (0, -n_cols % across, 0, -n_rows % down))
+    rows = wide.view(-1, down, wide.shape[1]).sum(1)
+    sums = rows.view(rows.shape[0], -1, across).sum(2)
     heights, widths = (
         torch.clamp(end - torch.arange(0, end, level, device=cells.device), max=level) for end in (n_rows, n_cols)
     )

@@ -62,6 +62,8 @@ from attnviz.spec import (
     stages_of,
 )
 
+_TILE_BYTES: Final = 160 << 20
+"""Tiles of pixels that are kept, beside the screen's: some hundred windows."""
 _ALWAYS_BYTES: Final = 32 << 20
 """So much may always be taken: a lesson is not refused on a machine that is full."""
 
@@ -278,8 +280,9 @@ class Engine:
     ) -> Iterator[Message | None]:
         spec, view, viewport = request.spec, request.view, request.viewport
         per_row = view.norm == "per-row"
+        means = view.pooling != "max" and view.norm in ("per-row", "uniform")
         shown.tiling = tiling = self._long.tiling(
-            spec, view.stage, shown.opened, per_row=per_row, budget_bytes=budget // 2
+            spec, view.stage, shown.opened, per_row=per_row, means=means, budget_bytes=min(budget // 4, _TILE_BYTES)
         )
         region, finer = _regions(framer, tiling)
         order = _order(spec, viewport)

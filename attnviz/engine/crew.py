@@ -142,8 +142,8 @@ class Crew:
         """The present run, once this thread may take part in it; None when the crew closes."""
         with self._condition:
             while not self._closing:
-                run = self._runs[-1] if self._runs else None
-                if run is not None and not run.stopped:
+                run = self._newest()
+                if run is not None:
                     rest = run.began + _CALM - time.monotonic() if place >= self._size - self._spare else 0.0
                     if rest <= 0:
                         return run
@@ -168,8 +168,8 @@ class Crew:
             self._condition.notify_all()
 
     def _newest(self) -> _Run[Job] | None:
-        runs = self._runs
-        return runs[-1] if runs else None
+        """The map begun last of which jobs are left; one whose last jobs are under way has none to give."""
+        return next((run for run in reversed(self._runs) if not (run.stopped or run.spent)), None)
 
 
 _ENDED: Final = object()

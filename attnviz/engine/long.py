@@ -32,7 +32,7 @@ class LongMaps:
         self._key: tuple[object, ...] | None = None
         self._bare: list[tuple[torch.Tensor, torch.Tensor]] = []
         self._known: list[Known] = []
-        self._tilings: OrderedDict[tuple[AttentionSpec, str, bool], Tiling] = OrderedDict()
+        self._tilings: OrderedDict[tuple[AttentionSpec, str, bool, bool], Tiling] = OrderedDict()
         self._space = Workspace()  # of the probes, which are answered while the crew is busy
 
     def forget(self) -> None:
@@ -76,14 +76,19 @@ class LongMaps:
             bare.append((q[0].contiguous(), bare[-1][1] if shared else k[0].contiguous()))
         return bare
 
-    def tiling(self, spec: AttentionSpec, stage: str, opened: Opened, *, per_row: bool, budget_bytes: int) -> Tiling:
+    def tiling(
+        self, spec: AttentionSpec, stage: str, opened: Opened, *, per_row: bool, means: bool, budget_bytes: int
+    ) -> Tiling:
         """The tiles of a stage, those that stood before if it was shown lately."""
         heads = self.heads(spec, stage, opened)
-        key = spec, stage, per_row and stage == "dropped_weights"
+        key = spec, stage, per_row and stage == "dropped_weights", means
         if key not in self._tilings:
-            while len(self._tilings) >= _KEPT:
-                self._tilings.popitem(last=False)
-            self._tilings[key] = Tiling(heads, per_row=per_row, budget_bytes=budget_bytes, backend=self._backend)
+            kept = self._tilings
+            while len(kept) >= _KEPT or (kept and sum(tiling.nbytes for tiling in kept.values()) > budget_bytes):
+                kept.popitem(last=False)
+            self._tilings[key] = Tiling(
+                heads, per_row=per_row, budget_bytes=budget_bytes, backend=self._backend, means=means
+            )
         self._tilings.move_to_end(key)
         return self._tilings[key]
 

@@ -70,15 +70,17 @@ class _Tally:
 
 
 class Tiling:
-    """The heads' maps of one stage. ``per_row`` says that each row's largest weight must be known.
+    """The heads' maps of one stage.
 
+    ``per_row`` says that each row's largest weight must be known, ``means`` that means after a row's factor are wanted.
     ``budget_bytes`` bounds the tiles that are kept, ``backend`` runs the jobs. Thread: one drives it, a crew computes.
     """
 
     def __init__(
-        self, heads: Sequence[HeadMap], *, per_row: bool, budget_bytes: int, backend: Backend | None = None
-    ) -> None:
-        self._heads, self._budget = tuple(heads), budget_bytes
+        self, heads: Sequence[HeadMap], *, per_row: bool, budget_bytes: int, backend: Backend | None = None,
+        means: bool = False,
+    ) -> None:  # fmt: skip
+        self._heads, self._budget, self._means = tuple(heads), budget_bytes, means
         self._backend: Backend = backend or TorchBackend()
         self._whole_rows = per_row and heads[0].stage == "dropped_weights"  # elsewhere the log-sum-exps tell it
         self._tiles: OrderedDict[tuple[int, Place], Planes] = OrderedDict()
@@ -118,6 +120,7 @@ class Tiling:
         for result in results:
             if cancelled():
                 results.close()
+                self._evict(seen or region)
                 return
             if not isinstance(result, _Step):
                 yield None
@@ -145,12 +148,13 @@ class Tiling:
         level, side = region.level, side_of(region.level) * region.level
         bands = range(region.rows[0] // side, -(-region.rows[1] // side))
         columns = range(region.cols[0] // side, -(-region.cols[1] // side))
-        missing = []
+        missing: list[tuple[int, int, list[Planes]]] = []
         for head in order:
             for band in bands:
-                tiles = [self._tile(head, Place(level, band, column)) for column in columns]
-                if not all(tile.holds(region.rows) for tile in tiles):
-                    missing.append((head, band, tiles))
+                found = (self._looked_at(head, Place(level, band, column)) for column in columns)
+                present = [tile for tile in found if tile is not None]
+                if len(present) < len(columns) or not all(tile.holds(region.rows) for tile in present):
+                    missing.append((head, band, present))
         first = self._heads[0]
         known = first.route == "scores" or all(self._heads[head].known.has(range(*region.rows)) for head in order)
         width = region.cols[1] - region.cols[0] if known and first.route != "rows" else self.shape[1]
@@ -159,12 +163,15 @@ class Tiling:
         for number, offset in enumerate(_preview_offsets(level) if cells > _PREVIEW_FROM else (), 1):
             for head, band, tiles in missing:
                 rows = range(band * side + offset, min((band + 1) * side, self.shape[0]), level)
-                seen = all(bool(((tile.folded >= number) | (tile.exact > 0))[: len(rows)].all()) for tile in tiles)
+                seen = len(tiles) == len(columns) and all(
+                    bool(((tile.folded >= number) | (tile.exact > 0))[: len(rows)].all()) for tile in tiles
+                )
                 if rows and not seen:
                     steps.append(_Step(head, level, band, columns, rows, number))
         for head, band, tiles in _longest_first(missing, order):
             for rows in self._blocks(region, band):
-                if not all(tile.holds((rows.start, rows.stop)) for tile in tiles):
+                held = len(tiles) == len(columns) and all(tile.holds((rows.start, rows.stop)) for tile in tiles)
+                if not held:
                     steps.append(_Step(head, level, band, columns, rows, 0))
         return steps
 
@@ -199,7 +206,7 @@ class Tiling:
             return None
         bins, factors = found
         for column in step.columns:
-            tile = self._tiles[step.head, Place(step.level, step.band, column)]
+            tile = self._tile(step.head, Place(step.level, step.band, column))
             highs = tile.fold(bins, factors, one.outside(tile.region), preview=bool(step.preview))
             self._extend(step.head, bins.low, highs)
         if not step.preview and step.columns == range(-(-self.shape[1] // side)):
@@ -279,16 +286,30 @@ class Tiling:
 
     # ---------------------------------------------------------------------------------------------------------- tiles
 
+    def _looked_at(self, head: int, place: Place) -> Planes | None:
+        """A tile that there is; it goes last when room is made."""
+        with self._lock:
+            tile = self._tiles.get((head, place))
+            if tile is not None:
+                self._tiles.move_to_end((head, place))
+        return tile
+
     def _tile(self, head: int, place: Place) -> Planes:
-        key = head, place
-        if key not in self._tiles:
-            one = self._heads[head]
-            self._tiles[key] = Planes(place, self.shape, one.scores(None).dtype, weights=one.route != "scores")
-        self._tiles.move_to_end(key)
-        return self._tiles[key]
+        """A tile, made by the first job that has something for it."""
+        one, key = self._heads[head], (head, place)
+        with self._lock:
+            tile = self._tiles.get(key)
+            if tile is None:
+                dtype, weights = one.scores(None).dtype, one.route != "scores"
+                tile = self._tiles[key] = Planes(place, self.shape, dtype, weights=weights, means=self._means)
+        return tile
 
     def _evict(self, seen: Region) -> None:
         """Forget tiles beyond the budget, those least recently looked at first; never those of ``seen``."""
+        with self._lock:
+            self._evict_unlocked(seen)
+
+    def _evict_unlocked(self, seen: Region) -> None:
         surplus = self.nbytes - self._budget
         for key in list(self._tiles):
             if surplus <= 0:

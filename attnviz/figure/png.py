@@ -50,7 +50,7 @@ def write_png(
     strips = [pixels[first : first + n_rows] for first in range(0, height, n_rows)]
     lasts = [*[False] * (len(strips) - 1), True]
     checksum = 1  # Adler-32 of nothing
-    with ThreadPoolExecutor(min(_THREADS, os.cpu_count() or 1), thread_name_prefix="attnviz-png") as pool:
+    with ThreadPoolExecutor(min(_THREADS, max(1, (os.cpu_count() or 1) - 1)), thread_name_prefix="attnviz-png") as pool:
         try:
             deflated_strips = pool.map(partial(_deflated, large_cells=large_cells), strips, lasts)
             for done, (deflated, length, adler) in enumerate(deflated_strips, 1):
