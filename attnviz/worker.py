@@ -6,6 +6,7 @@ this module loads no torch. Priorities: a new request first, then the newest pro
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
 import traceback
@@ -134,6 +135,7 @@ class Worker(QObject):
     def _run(self) -> None:
         try:
             engine = self._make_engine()
+            gc.freeze()  # torch's modules are for ever: a full collection would go through them, a tenth of a second
             self.devices_known.emit(engine.devices())
         except Exception as error:
             self._post_failure(self._next_generation(), error)

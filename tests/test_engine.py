@@ -13,9 +13,11 @@ from attnviz.engine import ComputationError, Engine
 from attnviz.frames import CellClass, Finished, Frame, Outline, Probe, Progress, level_for
 from attnviz.spec import (
     Lesson,
+    PadLeft,
     RandomEmbeddings,
     RandomQK,
     Request,
+    SlidingWindow,
     Text,
     TypedScores,
     TypedWeights,
@@ -327,3 +329,23 @@ def test_devices_have_names_and_memory():
     (cpu, *_) = Engine().devices()
     assert cpu.name == "cpu"
     assert cpu.total_bytes > cpu.free_bytes > 0
+
+
+def test_a_kept_buffer_never_shows_what_another_picture_left_in_it():
+    """Hidden weights are not written again while a mask stays: every way of getting something else in between."""
+    spec = make_spec(RandomQK(length=300), num_heads=4, d_out=64)
+    views = [
+        (spec, "weights"), (edited(spec, mask="none"), "weights"), (spec, "weights"), (spec, "scores"),
+        (spec, "weights"), (edited(spec, mask_shape=SlidingWindow(width=9)), "weights"), (spec, "weights"),
+        (edited(spec, dropout=0.5), "dropped_weights"), (edited(spec, seed=1), "weights"),
+        (edited(spec, mask="three-step"), "weights"), (edited(spec, fill=0.0), "weights"), (spec, "weights"),
+        (edited(spec, num_heads=2, d_out=64), "weights"), (edited(spec, mask_shape=PadLeft(count=5)), "weights"),
+        (spec, "weights"),
+    ]  # fmt: skip
+    engine = Engine()
+    for generation, (wanted, stage) in enumerate(views, 1):
+        for message in engine.stream(request(wanted, View(stage=stage), generation=generation)):
+            if isinstance(message, Frame) and message.panel == "head:1":
+                frame = message
+        whole = engine.arrays(wanted).stages[stage][1]
+        np.testing.assert_allclose(frame.values, whole, rtol=1e-5, atol=1e-9)

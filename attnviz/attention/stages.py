@@ -29,13 +29,15 @@ class HeadStages:
     ``context`` and ``dropped_context`` (B, Q, D). ``kept`` is bool, the cells that dropout keeps at the spec's site:
     (B, Q, K) at the weights, (B, Q, D) at the context; None where no dropout was reached. ``masked`` is bool (Q, K),
     the cells that the mask hides, the same tensor for every head of a shape; None without a mask. ``visible`` int64
-    (Q,) is the number of keys that each row sees. Where only some rows were asked for, Q is their number.
+    (Q,) is the number of keys that each row sees. Where only some rows were asked for, Q is their number. ``clean``
+    says that hidden weights were not computed and stand as 0.
     """
 
     stages: dict[str, Tensor]
     kept: Tensor | None = None
     masked: Tensor | None = None
     visible: Tensor | None = None
+    clean: bool = False
 
 
 def head_stages(
@@ -52,6 +54,7 @@ def head_stages(
     torch_keep: Tensor | None = None,
     mask: Mask | None = None,
     rows: range | None = None,
+    clean: bool = False,
 ) -> HeadStages:
     """The stages ``keep`` of one head; nothing after the last of them is computed.
 
@@ -60,7 +63,8 @@ def head_stages(
     in place. ``out`` (Q, K) or (B, Q, K), in the spec's dtype, takes the last wanted query × key stage; where none is
     wanted it is worked in. ``torch_keep`` replaces torch's generator's draw (B, Q, K) or (B, Q, D), if it is at hand.
     ``mask`` replaces the spec's shape, which it must where that is a file's. ``rows`` takes some of the queries alone;
-    their stages are those rows of the whole, up to the rounding of a product cut in another way.
+    their stages are those rows of the whole, up to the rounding of a product cut in another way. ``clean`` says that
+    ``out`` holds 0 where this mask hides, as a pass before has left it (`HeadStages.clean`): it is not written again.
 
     Raises ValueError for a stage that the spec lacks for a single head.
     """
@@ -82,12 +86,12 @@ def head_stages(
     if mask is not None:
         device = _device(q, given)
         masked = _shared_hidden(mask, device) if some == every else mask.hidden(some, device=device)
-    setting = _Setting(spec, head, mask, masked, some, n_queries)
+    setting = _Setting(spec, head, mask, masked, some, n_queries, clean)
     run = _Pass(setting, keep, given=_Given(q, k, v, given), out=out, torch_keep=torch_keep)
     for name in names[: names.index(wanted[-1]) + 1] if wanted else ():
         run.step(name)
     visible = None if mask is None else mask.n_visible(some)
-    return HeadStages({name: run.stages[name] for name in wanted}, run.kept, masked, visible)
+    return HeadStages({name: run.stages[name] for name in wanted}, run.kept, masked, visible, run.clean)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,6 +104,7 @@ class _Setting:
     masked: Tensor | None
     rows: range
     n_queries: int
+    clean: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,6 +137,7 @@ class _Pass:
         self._row_sums: Tensor | None = None
         self._context: Tensor | None = None
         self._in_blocks = self._skips_hidden()
+        self.clean = self._in_blocks and "dropped_weights" not in keep
 
     def step(self, name: str) -> None:
         """Compute stage ``name``, the one after the last step's."""
@@ -234,10 +240,11 @@ class _Pass:
             _softmax(seen)
             beyond = (part[..., :lo], part[..., hi:])
             if bool(torch.isnan(seen[..., 0]).any()):  # a row of NaN is NaN throughout
+                self.clean = False
                 for outside in beyond:
                     outside.copy_((seen[..., :1] * 0).expand_as(outside))
                 continue
-            for outside in beyond:
+            for outside in () if self.setting.clean else beyond:
                 outside.zero_()
         return cells
 

@@ -148,7 +148,7 @@ class Sweep:
         if n_bins == 0:
             norm = Norm(*(torch.zeros(n, dtype=dtype, device=self._device) for _ in range(2)))
             return Bins(rows, left, level, tops, sums, tops.to(torch.uint8), norm, norm.sound)
-        width = max(self._tile_keys // level, 1)  # in bins
+        width = max(self._keys_for(n) // level, 1)  # in bins
         n_tiles = -(-n_bins // width)
         peaks = self._space.get("peaks", (n_tiles, n), dtype, self._device)
         block = self._block(rows)
@@ -181,8 +181,9 @@ class Sweep:
         peak = torch.full((n,), self._lowest, dtype=dtype, device=self._device)
         mass = torch.zeros(n, dtype=dtype, device=self._device)
         open_lo, open_hi = mask.open_span(rows)
-        for first in range(0, len(scores.keys), self._tile_keys):
-            end = min(first + self._tile_keys, len(scores.keys))
+        width = self._keys_for(n)
+        for first in range(0, len(scores.keys), width):
+            end = min(first + width, len(scores.keys))
             if open_lo <= first and end <= open_hi:
                 continue
             if self._cancelled():
@@ -214,7 +215,7 @@ class Sweep:
         plain = self._plain and draw is None
         sets = self._sets(rows, lo, level, n_bins) if plain else torch.empty_like(top, dtype=torch.uint8)
         bins = Bins(rows, lo, level, top, total, sets, norm, self._sound(norm))
-        width = max(self._tile_keys // level, 1)
+        width = max(self._keys_for(n) // level, 1)
         block = self._block(rows)
         lse = norm.lse if plain else norm.highest
         for first_bin in range(0, n_bins, width):
@@ -294,6 +295,10 @@ class Sweep:
         return binned(weights, rows, cols[0], level, weights=True, masked=masked, padded=padded, dropped=dropped)
 
     # --------------------------------------------------------------------------------------------------------- a tile
+
+    def _keys_for(self, n_rows: int) -> int:
+        """Keys of a tile of so many rows: as many cells as in a full one, so that a probed row takes few steps."""
+        return max(self._tile_keys, min(self._tile_keys * CPU_TILE[0] // max(n_rows, 1), 1 << 15))
 
     def _block(self, rows: range) -> Tensor:
         """Queries of ``rows`` (D, rows), with scale and log₂e in them where that is one rounding."""

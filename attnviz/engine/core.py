@@ -122,7 +122,7 @@ class Engine:
         self._opener = Opener(self._backend)
         self._crew = Crew(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
                           spare_cores)  # fmt: skip
-        self._dense = Dense(self._backend, self._opener, self._crew)
+        self._dense = Dense(self._backend, self._opener)
         weakref.finalize(self, self._crew.close)  # for those who just let go of an engine
         self._long = LongMaps(self._backend, self._opener, self._crew)
         self._shown: _Shown | None = None
@@ -133,7 +133,7 @@ class Engine:
         The two take turns on one thread.
         """
         other = copy.copy(self)
-        other._shown, other._dense = None, Dense(self._backend, self._opener, self._crew)  # noqa: SLF001
+        other._shown, other._dense = None, Dense(self._backend, self._opener)  # noqa: SLF001
         return other
 
     def close(self) -> None:
@@ -209,12 +209,7 @@ class Engine:
         spec = request.spec
         if framer.pooled_for != shown.pooled_for:
             shown.pooled, shown.pooled_for = {}, framer.pooled_for
-        done = 0
-        for panel in self._panels(shown, request, framer, cancelled):
-            if panel is None:
-                yield None
-                continue
-            done += 1
+        for done, panel in enumerate(self._panels(shown, request, cancelled), 1):
             pooled = shown.pooled.get(panel.name)
             if pooled is None:
                 pooled = self._backend.run(request.spec.device, partial(framer.pool, panel))
@@ -237,9 +232,7 @@ class Engine:
         self._shown.generation = request.generation
         return self._shown
 
-    def _panels(
-        self, shown: _Shown, request: Request, framer: Framer, cancelled: Cancelled
-    ) -> Iterator[Panel | None]:  # fmt: skip
+    def _panels(self, shown: _Shown, request: Request, cancelled: Cancelled) -> Iterator[Panel]:
         """The stage's panels, wanted heads first; those that stand in the kept buffer are not computed again."""
         spec, stage, opened = request.spec, request.view.stage, shown.opened
         if stage in JOINT_STAGES:
@@ -258,11 +251,7 @@ class Engine:
                 missing.append(head)
             else:
                 yield panel
-        for found in self._dense.panels(spec, stage, missing, opened, cancelled, framer.pool) if missing else ():
-            if found is None:
-                yield None
-                continue
-            panel, shown.pooled[found[0].name] = found
+        for panel in self._dense.panels(spec, stage, missing, opened, cancelled):
             shown.panels[panel.name] = panel
             yield panel
 

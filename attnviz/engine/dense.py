@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -11,33 +12,35 @@ import torch
 from torch import Tensor
 
 from attnviz.attention.devices import Backend
-from attnviz.attention.pooling import Panel, Pooled
+from attnviz.attention.masks import Mask
+from attnviz.attention.pooling import Panel
 from attnviz.attention.stages import HeadStages, fill_value, head_stages
-from attnviz.attention.tiles import Cancelled, Workspace
-from attnviz.engine.crew import Crew, one_torch_thread
+from attnviz.attention.tiles import Cancelled
 from attnviz.engine.opened import Opened, Opener
-from attnviz.spec import JOINT_STAGES, QUERY_KEY_STAGES, AttentionSpec, masked_at, padded_keys
+from attnviz.spec import JOINT_STAGES, QUERY_KEY_STAGES, AttentionSpec, is_typed, masked_at, padded_keys
 
 _BLOCK_CELLS: Final = 1 << 20
 """Cells of the rows that are computed at a time where a map would not fit: some milliseconds of work."""
 
-_CREW_CELLS: Final = 1 << 20
-"""Fewer cells are computed before a thread is awake."""
+_TOGETHER_CELLS: Final = 4 << 20
+"""Cells of the heads that are computed in one go: a dozen milliseconds, after which an edit can have its turn."""
 
 
 class Dense:
     """Whole stages of heads. Thread: the engine's."""
 
-    def __init__(self, backend: Backend, opener: Opener, crew: Crew) -> None:
-        self._backend, self._opener, self._crew = backend, opener, crew
+    def __init__(self, backend: Backend, opener: Opener) -> None:
+        self._backend, self._opener = backend, opener
         self._buffer: Tensor | None = None
         self._mixed: tuple[AttentionSpec, Tensor] | None = None
+        self._clean: tuple[Mask | None, set[int]] = None, set()  # heads whose hidden weights stand as 0 in the buffer
         self.complete: tuple[AttentionSpec, str] | None = None
         """The spec and stage whose maps all stand in the kept buffer."""
 
     def forget(self) -> None:
         """Let go of everything kept."""
         self._buffer = self._mixed = self.complete = None
+        self._clean = None, set()
 
     def head(
         self, spec: AttentionSpec, head: int, keep: set[str], opened: Opened, out: Tensor | None = None,
@@ -47,7 +50,20 @@ class Dense:
         given = self._opener.head_inputs(spec, head, opened, values=not keep <= QUERY_KEY_STAGES)
         mask = self._opener.mask(spec, opened)
         return self._backend.run(
-            spec.device, lambda: head_stages(spec, head=head, keep=keep, out=out, mask=mask, rows=rows, **given)
+            spec.device,
+            lambda: head_stages(
+                spec,
+                head=head,
+                keep=keep,
+                out=out,
+                mask=mask,
+                rows=rows,
+                q=given.get("q"),
+                k=given.get("k"),
+                v=given.get("v"),
+                scaled_scores=given.get("scaled_scores"),
+                weights=given.get("weights"),
+            ),
         )
 
     def vectors(
@@ -74,48 +90,62 @@ class Dense:
         if stage not in QUERY_KEY_STAGES and not (spec.drops and stage == "dropped_context"):
             cells = self.vectors(spec, head, stage, opened, cancelled)
             return None if cells is None else Panel(f"head:{head}", head, cells[0])
+        keep = self._keep(spec, stage)
+        if self.complete != (spec, stage):
+            self.complete = None
+        out = self._out(spec, opened, head) if stage in QUERY_KEY_STAGES else None
+        self._clean[1].discard(head)
+        return self.panel_of(spec, stage, head, self.head(spec, head, keep, opened, out))
+
+    def panels(
+        self, spec: AttentionSpec, stage: str, order: Sequence[int], opened: Opened, cancelled: Cancelled
+    ) -> Iterator[Panel]:
+        """`panel` of the heads in ``order``, several at a time where they are computed alike; ends early if cancelled.
+
+        A dozen heads in one product are a dozen times fewer calls, and torch's threads share them better than ours.
+        """
+        alike = stage in QUERY_KEY_STAGES and not spec.drops and spec.batch == 1 and not is_typed(spec.source)
+        one_map = opened.inputs.n_queries * len(opened.inputs.tokens)
+        for heads in _runs(order, max(1, _TOGETHER_CELLS // one_map) if alike else 1):
+            if cancelled():
+                return
+            if len(heads) == 1:
+                panel = self.panel(spec, stage, heads[0], opened, cancelled)
+                if panel is None:
+                    return
+                yield panel
+            else:
+                yield from self._together(spec, stage, heads, opened)
+
+    def _together(self, spec: AttentionSpec, stage: str, heads: range, opened: Opened) -> Iterator[Panel]:
+        """Panels of neighbouring heads of one item, computed as the items of a batch."""
+        keep = self._keep(spec, stage)
+        given = [self._opener.head_inputs(spec, head, opened, values=False) for head in heads]
+        q, k = (torch.cat([t for one in given if (t := one[name]) is not None]) for name in "qk")
+        self._out(spec, opened, 0)
+        buffer, mask = self._buffer, self._opener.mask(spec, opened)
+        assert buffer is not None  # noqa: S101 (just made)
+        out = buffer[heads.start : heads.stop, 0]
+        clean = self._clean[0] is mask and keep == {"weights"} and self._clean[1].issuperset(heads)
+        self._clean[1].difference_update(heads)
+        result = self._backend.run(
+            spec.device, lambda: head_stages(spec, head=heads[0], keep=keep, q=q, k=k, out=out, mask=mask, clean=clean)
+        )
+        if result.clean:
+            self._clean = mask, (self._clean[1] if self._clean[0] is mask else set()) | set(heads)
+        for place, head in enumerate(heads):
+            own = {name: stage_of_all[place : place + 1] for name, stage_of_all in result.stages.items()}
+            yield self.panel_of(spec, stage, head, replace(result, stages=own))
+
+    @staticmethod
+    def _keep(spec: AttentionSpec, stage: str) -> set[str]:
+        """The stage, and what is told beside it."""
         keep = {stage}
         if spec.mask == "three-step" and stage in ("weights", "dropped_weights"):
             keep.add("row_sums")
         if stage == "dropped_weights" and spec.mask == "neg-inf" and fill_value(spec) != -math.inf:
             keep.add("weights")  # which tell what the fill let through
-        if self.complete != (spec, stage):
-            self.complete = None
-        out = self._out(spec, opened, head) if stage in QUERY_KEY_STAGES else None
-        return self.panel_of(spec, stage, head, self.head(spec, head, keep, opened, out))
-
-    def panels(
-        self, spec: AttentionSpec, stage: str, order: Sequence[int], opened: Opened, cancelled: Cancelled,
-        pool: Callable[[Panel], Pooled],
-    ) -> Iterator[tuple[Panel, Pooled] | None]:  # fmt: skip
-        """`panel` of the heads in ``order`` and its pixels by ``pool``, as they come from the crew.
-
-        None where nothing has come for a while.
-        """
-        one_by_one = spec.drops and spec.dropout_generator == "torch"  # whose draws follow each other
-        cells = len(order) * opened.inputs.n_queries * len(opened.inputs.tokens)
-        small = len(order) == 1 or cells < _CREW_CELLS
-        if one_by_one or small or stage not in QUERY_KEY_STAGES or spec.device != "cpu":
-            for head in order:
-                panel = self.panel(spec, stage, head, opened, cancelled)
-                if panel is None:
-                    return
-                yield panel, self._backend.run(spec.device, partial(pool, panel))
-            return
-        self._out(spec, opened, 0)  # what all heads share is made before they start
-        self._opener.head_inputs(spec, 0, opened, values=False)
-        with one_torch_thread():
-
-            def job(head: int, _space: Workspace, _stopped: Cancelled) -> tuple[Panel, Pooled] | None:
-                found = self.panel(spec, stage, head, opened)
-                return None if found is None else (found, pool(found))
-
-            results = self._crew.map(partial(job, head) for head in order)
-            for result in results:
-                if cancelled():
-                    results.close()
-                    return
-                yield result if isinstance(result, tuple) else None
+        return keep
 
     def panel_of(self, spec: AttentionSpec, stage: str, head: int, result: HeadStages) -> Panel:
         """The panel of a stage that was computed: masked and dropped cells only where they already act."""
@@ -139,6 +169,7 @@ class Dense:
         kept = self._buffer
         if kept is None or kept.shape != shape or kept.dtype != dtype or kept.device != device:
             self._buffer = None  # let the old one go before asking for the new one
+            self._clean = None, set()
             self._buffer = kept = torch.empty(shape, dtype=dtype, device=device)
         return kept[head]
 
@@ -212,3 +243,15 @@ class Dense:
                 if cells is None:
                     return
                 yield Panel(f"thumbnail:{name}", None, cells)
+
+
+def _runs(order: Sequence[int], most: int) -> Iterator[range]:
+    """``order`` in runs of neighbouring heads, at most so many in one; a head that is wanted first comes alone."""
+    first = 0
+    while first < len(order):
+        end = first + 1
+        alone = first == 0 and order[0] != 0
+        while not alone and end < len(order) and end - first < most and order[end] == order[end - 1] + 1:
+            end += 1
+        yield range(order[first], order[first] + end - first)
+        first = end
