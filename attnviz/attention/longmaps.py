@@ -205,7 +205,10 @@ class HeadMap:
         return bins
 
     def _sweep(self, mask: Mask | None, space: Workspace, cancelled: Cancelled) -> Sweep:
-        return Sweep(self.scores(mask), plain=self.is_plain, workspace=space, cancelled=cancelled)
+        by_rows = self.spec.mask == "three-step"  # whose lossy rows are put in one by one
+        return Sweep(
+            self.scores(mask), plain=self.is_plain, workspace=space, cancelled=cancelled, group_sets=not by_rows
+        )
 
     def _swept(
         self, rows: range, cols: tuple[int, int], level: int, space: Workspace, cancelled: Cancelled, *, sums: bool

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -61,8 +63,8 @@ class Planes:
         self.top = torch.full((1 if level == 1 else n_factors, self.n_rows, self.n_cols), -math.inf, dtype=dtype)
         self.total = self.top if level == 1 else torch.zeros_like(self.top if means else self.top[:1])
         self.sets = torch.zeros((self.n_rows, self.n_cols), dtype=torch.uint8)
-        self.folded = torch.zeros(self.n_rows, dtype=torch.int64)  # rows of each pixel row that have come in
-        self.exact = torch.zeros(self.n_rows, dtype=torch.int64)  # those that came in to stay
+        self.folded = np.zeros(self.n_rows, np.intp)  # rows of each pixel row that have come in
+        self.exact = np.zeros(self.n_rows, np.intp)  # those that came in to stay
         self._came: set[int] = set()  # first rows of the exact blocks that have come in
         self._lock = threading.Lock()
 
@@ -114,13 +116,17 @@ class Planes:
             if len(planes[1]) < len(self.total):
                 planes[1].append((sums if times is None else sums * times).sum(2).t())
         top, total = (torch.stack(plane).cpu() for plane in planes)
-        sets = _any_bits(_grouped(bins.sets[part], group, short, 0), sound).t().cpu()
-        heights = torch.full((n_pixels,), group)
+        sets = bins.sets[part]
+        if sets.shape[1] == n_rows:
+            sets = _any_bits(_grouped(sets, group, short, 0), sound)
+        sets = sets.t().cpu()
+        heights = np.full(n_pixels, group)
         heights[-1] -= short
         pixels, cols = slice(first, first + n_pixels), slice(a, max(a, b))
-        highs = [float(torch.where(torch.isfinite(plane), plane, -math.inf).max()) for plane in top if plane.numel()]
+        finite = top if sound is None else torch.where(torch.isfinite(top), top, -math.inf)
+        highs = finite.flatten(1).amax(1).tolist() if finite.numel() else []
         with self._lock:
-            if bins.rows.start in self._came or (preview and bool((self.exact[pixels] > 0).any())):
+            if bins.rows.start in self._came or (preview and self.exact[pixels].any()):
                 return highs
             if not preview:
                 self._came.add(bins.rows.start)
@@ -160,15 +166,16 @@ class Planes:
                 self._put_outside(rows, where, None if bins.sound is None else bins.sound.cpu()[:, None], outside)
             return [float((largest * self.factors[n, rows]).max()) for n in range(len(self.factors))]
 
-    def _make_room(self, pixels: slice, heights: Tensor, *, preview: bool) -> None:
+    def _make_room(self, pixels: slice, heights: npt.NDArray[np.intp], *, preview: bool) -> None:
         """Count rows that come in; the first exact ones take the place of previews."""
-        fresh = (self.folded[pixels] == 0) | ((self.exact[pixels] == 0) & (not preview))
-        clear = fresh.nonzero().squeeze(1) + pixels.start
-        self.top[:, clear] = -math.inf
-        if self.total is not self.top:
-            self.total[:, clear] = 0
-        self.sets[clear] = 0
-        self.folded[clear] = 0
+        replaced = (self.folded[pixels] > 0) & (self.exact[pixels] == 0)
+        if not preview and replaced.any():
+            clear = np.flatnonzero(replaced) + pixels.start
+            self.top[:, clear] = -math.inf
+            if self.total is not self.top:
+                self.total[:, clear] = 0
+            self.sets[clear] = 0
+            self.folded[clear] = 0
         self.folded[pixels] += heights
         if not preview:
             self.exact[pixels] += heights
@@ -243,7 +250,7 @@ def assemble(
             top[n, to_r, to_c] = tile.top[factor_place, from_r, from_c]
             total[n, to_r, to_c] = tile.total[min(factor_place, len(tile.total) - 1), from_r, from_c]
         sets[to_r, to_c] = tile.sets[from_r, from_c]
-        folded[to_r] = tile.folded[from_r]
+        folded[to_r] = torch.from_numpy(tile.folded[from_r])
     if level == 1:
         total = torch.where(torch.isneginf(top), 0, top)
     times = region.level // level

@@ -19,7 +19,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from attnviz.attention.bins import Bins, Draw, Norm, binned, visible_counts
+from attnviz.attention.bins import Bins, Draw, Norm, binned, grouped_sets, visible_counts
 from attnviz.attention.masks import Mask
 from attnviz.frames import CellClass
 
@@ -118,14 +118,15 @@ class Workspace:
 class Sweep:
     """Sweeps blocks of rows of one head. Thread: any, with a workspace of its own.
 
-    ``plain`` is `Scores.is_plain`, asked once for a head.
+    ``plain`` is `Scores.is_plain`, asked once for a head. ``group_sets`` leaves it to us whether classes are given for
+    each row or for each group of rows that become one pixel.
     """
 
     def __init__(
         self, scores: Scores, *, plain: bool, workspace: Workspace | None = None,
-        cancelled: Cancelled = lambda: False, tile: tuple[int, int] | None = None,
+        cancelled: Cancelled = lambda: False, tile: tuple[int, int] | None = None, group_sets: bool = False,
     ) -> None:  # fmt: skip
-        self._scores, self._plain, self._cancelled = scores, plain, cancelled
+        self._scores, self._plain, self._cancelled, self._group_sets = scores, plain, cancelled, group_sets
         self._space = workspace or Workspace()
         self._device = scores.queries.device
         self._lowest = torch.finfo(scores.dtype).min  # finite: −∞ − −∞ would be NaN
@@ -370,6 +371,9 @@ class Sweep:
         lo, hi = (0, n_keys) if mask is None else mask.open_span(rows)
         if lo <= left and min(left + n_bins * level, n_keys) <= hi:  # nothing is hidden here
             return torch.full((n_bins, len(rows)), int(CellClass.ORDINARY), dtype=torch.uint8, device=self._device)
+        if self._group_sets and level > 1 and rows.step == 1 and mask is not None and mask.steady:
+            starts = range(left, left + n_bins * level, level)
+            return grouped_sets(mask, rows, min(level, len(rows)), starts, n_keys, self._device)
         seen, sets = self._visible(rows, left, level, n_bins)
         return sets + (seen > 0).to(torch.uint8)  # CellClass.ORDINARY is 1
 
