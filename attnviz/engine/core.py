@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final, TypeVar
+from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -22,15 +22,16 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from attnviz import inputs
 from attnviz.attention.devices import Backend, DeviceError, TorchBackend
 from attnviz.attention.pooling import Panel, Pooled, Region
 from attnviz.attention.remarks import rounding_remarks
 from attnviz.attention.tiles import Cancelled
 from attnviz.engine.crew import Crew
 from attnviz.engine.dense import Dense
+from attnviz.engine.errors import ComputationError, explained, out_of_memory
 from attnviz.engine.framing import Framer
 from attnviz.engine.long import WHOLE_MAP_PIXELS, LongMaps
+from attnviz.engine.memory import DENSE_BYTES, Budget
 from attnviz.engine.opened import Opened, Opener
 from attnviz.engine.outlining import outline_of
 from attnviz.engine.tiling import Tiling
@@ -49,7 +50,6 @@ from attnviz.frames import (
     RowAnswer,
     Values,
     level_for,
-    said_bytes,
 )
 from attnviz.spec import (
     JOINT_STAGES,
@@ -58,33 +58,10 @@ from attnviz.spec import (
     AttentionSpec,
     Request,
     Viewport,
-    has_bare_qk,
     stages_of,
 )
 
-_TILE_BYTES: Final = 160 << 20
-"""Tiles of pixels that are kept, beside the screen's: some hundred windows."""
-_ALWAYS_BYTES: Final = 32 << 20
-"""So much may always be taken: a lesson is not refused on a machine that is full."""
-
 T = TypeVar("T", bound=np.generic)
-
-_ITEM_BYTES: Final = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
-_DENSE_BYTES: Final = 256 << 20
-"""A stage of more bytes over all heads is computed in tiles: it would take longer than a blink anyway."""
-_ONE_MAP_BYTES: Final = 16 << 20
-"""A head's map of more bytes is computed in tiles, between which an edit or a probe can have its turn."""
-
-
-class ComputationError(RuntimeError):
-    """A computation that cannot give its picture: what happened, what to do, and details for who asks."""
-
-    def __init__(self, sentence: str, advice: str, *, details: str = "", device_failed: bool = False) -> None:
-        super().__init__(f"{sentence} {advice}".strip())
-        self.sentence = sentence
-        self.advice = advice
-        self.details = details
-        self.device_failed = device_failed
 
 
 @dataclass(slots=True, eq=False)
@@ -112,7 +89,7 @@ class Engine:
 
     def __init__(
         self, backend: Backend | None = None, budget_bytes: int | None = None, *, spare_cores: int = 0,
-        dense_bytes: int = _DENSE_BYTES,
+        dense_bytes: int = DENSE_BYTES,
     ) -> None:  # fmt: skip
         if spare_cores:
             torch.set_num_threads(max(1, torch.get_num_threads() - spare_cores))
@@ -165,11 +142,11 @@ class Engine:
                         raise ComputationError(problem.sentence, problem.advice, device_failed=True) from problem
                     except (torch.OutOfMemoryError, MemoryError) as error:
                         self.forget()
-                        raise _out_of_memory(request.spec, error) from error
+                        raise out_of_memory(request.spec, error) from error
                     except (ComputationError, FileProblem):
                         raise
                     except RuntimeError as error:
-                        raise _explained(request.spec, error) from error
+                        raise explained(request.spec, error) from error
                 yield message
         finally:
             steps.close()
@@ -178,9 +155,9 @@ class Engine:
         spec, view = request.spec, request.view
         self._backend.torch_device(spec.device)
         budget = self._budget(spec)
-        long = view.stage in QUERY_KEY_STAGES and not self._fits(spec, budget)
-        held = self._check_memory(spec, (view.stage,), budget, long=long)
-        opened = self._opener.open(spec, in_memory=not self._should_map(spec, budget))
+        long = view.stage in QUERY_KEY_STAGES and not budget.fits
+        held = budget.check((view.stage,), long=long)
+        opened = self._opener.open(spec, in_memory=not budget.maps_queries)
         if cancelled():
             return
         outline = outline_of(request, opened.inputs, opened.module)
@@ -197,7 +174,7 @@ class Engine:
         shown.complete = True
         if long:
             held += self._long.nbytes
-        yield Finished(request.generation, time.perf_counter() - started, held, budget, shown.remarks)
+        yield Finished(request.generation, time.perf_counter() - started, held, budget.budget, shown.remarks)
         if request.viewport.thumbnail:
             yield from self._thumbnails(request, opened, cancelled)
         if shown.tiling is not None and not framer.region(shown.tiling.shape).covers(shown.tiling.shape):
@@ -265,13 +242,13 @@ class Engine:
     # -------------------------------------------------------------------------------------------------------- long maps
 
     def _long_frames(
-        self, request: Request, shown: _Shown, framer: Framer, budget: int, cancelled: Cancelled
+        self, request: Request, shown: _Shown, framer: Framer, budget: Budget, cancelled: Cancelled
     ) -> Iterator[Message | None]:
         spec, view, viewport = request.spec, request.view, request.viewport
         per_row = view.norm == "per-row"
         means = view.pooling != "max" and view.norm in ("per-row", "uniform")
         shown.tiling = tiling = self._long.tiling(
-            spec, view.stage, shown.opened, per_row=per_row, means=means, budget_bytes=min(budget // 4, _TILE_BYTES)
+            spec, view.stage, shown.opened, per_row=per_row, means=means, budget_bytes=budget.tile_bytes
         )
         region, finer = _regions(framer, tiling)
         order = _order(spec, viewport)
@@ -349,7 +326,7 @@ class Engine:
         n_queries, n_keys = opened.inputs.n_queries, len(opened.inputs.tokens)
         head = request.view.head if request.view.head is not None else _order(spec, viewport)[0]
         rows = None
-        if not self._fits(spec, self._budget(spec)):
+        if not self._budget(spec).fits:
             step = max(1, n_queries // max(8, min(side, (1 << 20) // n_keys)))
             rows = range(step - 1, n_queries, step)
         for panel in self._dense.thumbnails(spec, head, stages_of(spec), opened, cancelled, rows=rows):
@@ -433,16 +410,16 @@ class Engine:
                 raise ComputationError(problem.sentence, problem.advice, device_failed=True) from problem
             except (torch.OutOfMemoryError, MemoryError) as error:
                 self.forget()
-                raise _out_of_memory(spec, error) from error
+                raise out_of_memory(spec, error) from error
             except (ComputationError, FileProblem):
                 raise
             except RuntimeError as error:
-                raise _explained(spec, error) from error
+                raise explained(spec, error) from error
 
     def _arrays(self, spec: AttentionSpec, cancelled: Cancelled) -> Arrays:
         self._backend.torch_device(spec.device)
         names = stages_of(spec)
-        self._check_memory(spec, names, self._budget(spec), long=False)
+        self._budget(spec).check(names, long=False)
         opened = self._opener.open(spec)
         per_head = {name for name in names if name not in JOINT_STAGES}
         results: list[dict[str, Tensor]] = []
@@ -470,60 +447,10 @@ class Engine:
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
 
-    def _budget(self, spec: AttentionSpec) -> int:
-        return self.budget_bytes or self._backend.free_bytes(spec.device) // 4
-
-    def _fits(self, spec: AttentionSpec, budget: int) -> bool:
-        """Whether a query × key stage of all heads is kept whole."""
-        n_queries, n_keys = inputs.count_tokens(spec.source)
-        one_map = spec.batch * n_queries * n_keys * _ITEM_BYTES[spec.dtype]
-        if one_map > _ONE_MAP_BYTES and not (spec.drops and spec.dropout_generator == "torch"):
-            return False
-        return spec.num_heads * one_map <= min(self._dense_bytes, budget // 2) or n_keys <= 32
-
-    def _should_map(self, spec: AttentionSpec, budget: int) -> bool:
-        """Whether drawn queries and keys are to lie in a file: they take more than the budget."""
-        return has_bare_qk(spec.source) and self._vector_bytes(spec) > budget
-
-    def _vector_bytes(self, spec: AttentionSpec) -> int:
-        """Queries, keys and what they come from: drawn ones as drawn, and cast where the dtype is another."""
-        n_keys, item = inputs.count_tokens(spec.source)[1], _ITEM_BYTES[spec.dtype]
-        if has_bare_qk(spec.source):
-            numbers = n_keys * (spec.d_head or 0) * (spec.num_heads + spec.num_kv_heads)
-            return numbers * (4 if spec.dtype == "float32" else 4 + item)
-        d_model, d_out = spec.d_model or 0, spec.d_out or 0
-        return item * (4 * spec.batch * n_keys * (d_model + d_out) + 3 * d_model * d_out + d_out * d_out)
-
-    def _check_memory(self, spec: AttentionSpec, names: tuple[str, ...], budget: int, *, long: bool) -> int:
-        """Bytes that the stages ``names`` will hold; raises `ComputationError` if they cannot fit."""
-        n_queries, n_keys = inputs.count_tokens(spec.source)
-        item = _ITEM_BYTES[spec.dtype]
-        vectors = self._vector_bytes(spec)
-        if long:
-            if "dropped_weights" in names and spec.dropout_generator == "torch":
-                raise ComputationError(
-                    f"torch's generator draws whole maps, and {n_keys:,} tokens are computed in tiles.",
-                    "Take the portable generator, or fewer tokens.",
-                )
-            if self._should_map(spec, budget):  # what is cast stays in memory
-                vectors = 0 if spec.dtype == "float32" else vectors * item // (4 + item)
-            need = vectors + spec.num_heads * 8 * n_queries + (64 << 20)
-        else:
-            one_map = spec.batch * n_queries * n_keys
-            kept = len([name for name in names if name in QUERY_KEY_STAGES]) * spec.num_heads * one_map * item
-            working = 3 * one_map * item + one_map + (3 * n_queries * n_keys * 8 if spec.drops else 0)
-            by_rows = not (spec.drops and spec.dropout_generator == "torch")  # which draws whole maps
-            if by_rows and not any(name in QUERY_KEY_STAGES for name in names):
-                working = min(working, 256 << 20)  # a block of rows at a time
-            need = kept + working + vectors
-        if need > max(budget, _ALWAYS_BYTES):
-            raise ComputationError(
-                f"{spec.num_heads} {'head' if spec.num_heads == 1 else 'heads'} × {n_keys:,} tokens need "
-                f"{said_bytes(need)}, but the budget is {said_bytes(budget)}, "
-                f"{'as it was set' if self.budget_bytes else f'a quarter of the free memory on {spec.device}'}.",
-                "Take fewer tokens or heads, a smaller dtype, or a larger budget.",
-            )
-        return vectors + (0 if long else kept)
+    def _budget(self, spec: AttentionSpec) -> Budget:
+        was_set = bool(self.budget_bytes)
+        free = self.budget_bytes or self._backend.free_bytes(spec.device) // 4
+        return Budget(spec, free, was_set, self._dense_bytes)
 
 
 def _sums_of_sighted(panel: Panel) -> Tensor:
@@ -579,26 +506,3 @@ def _frozen(array: npt.NDArray[T]) -> npt.NDArray[T]:
     array = np.array(array)
     array.flags.writeable = False
     return array
-
-
-def _out_of_memory(spec: AttentionSpec, error: BaseException) -> ComputationError:
-    n_keys = inputs.count_tokens(spec.source)[1]
-    return ComputationError(
-        f"{spec.device} ran out of memory at {spec.num_heads} heads × {n_keys:,} tokens.",
-        "Take fewer tokens or heads, a smaller dtype, or another device.",
-        details=str(error),
-        device_failed=True,
-    )
-
-
-def _explained(spec: AttentionSpec, error: RuntimeError) -> ComputationError:
-    """Torch's complaint in a sentence; the words of torch go into the details."""
-    if "alloc_cpu" in str(error) or "not enough memory" in str(error):
-        return _out_of_memory(spec, error)
-    first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    return ComputationError(
-        f"{spec.device} could not compute this in {spec.dtype}: {first}",
-        "Choose another device or dtype.",
-        details=str(error),
-        device_failed=spec.device != "cpu",
-    )
