@@ -135,7 +135,7 @@ class HeadMap:
 
     def bins(
         self, rows: range, cols: tuple[int, int], level: int, space: Workspace, cancelled: Cancelled, *,
-        whole_rows: bool = False, sums: bool = True,
+        whole_rows: bool = False,
     ) -> tuple[Bins, list[Tensor]] | None:  # fmt: skip
         """Bins of ``rows`` over ``cols``, and the rows' factors (`planes.FACTORS` but the first); None once cancelled.
 
@@ -149,7 +149,7 @@ class HeadMap:
         if self.route == "rows":
             found = self._whole_row_bins(rows, cols, level, cancelled)
             return None if found is None else (found, self._factors(rows, found.top.amax(0)))
-        got = self._swept(rows, cols, level, space, cancelled, sums=sums)
+        got = self._swept(rows, cols, level, space, cancelled)
         if got is None:
             return None
         norm = self._norm(rows, "visible")
@@ -211,7 +211,7 @@ class HeadMap:
         )
 
     def _swept(
-        self, rows: range, cols: tuple[int, int], level: int, space: Workspace, cancelled: Cancelled, *, sums: bool
+        self, rows: range, cols: tuple[int, int], level: int, space: Workspace, cancelled: Cancelled
     ) -> Bins | None:
         final = self.stage in ("weights", "dropped_weights")
         bins = None
@@ -226,7 +226,7 @@ class HeadMap:
             divides = final and self.spec.mask == "three-step" and not self.is_plain
             norm = self._norm(rows, "visible" if final and not divides else "all")
             sweep = self._sweep(self.acting_mask, space, cancelled)
-            bins = sweep.window(rows, cols, level, norm, draw=self.draw(), sums=sums)
+            bins = sweep.window(rows, cols, level, norm, draw=self.draw())
             if bins is None:
                 return None
             if divides:

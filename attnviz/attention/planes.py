@@ -73,10 +73,6 @@ class Planes:
         planes = (self.top, self.sets) if self.total is self.top else (self.top, self.total, self.sets)
         return sum(plane.nbytes for plane in planes)
 
-    @property
-    def is_exact(self) -> bool:
-        return self.holds(self.region.rows)
-
     def holds(self, rows: tuple[int, int]) -> bool:
         """Whether the tile's part of ``rows`` (whole rows of pixels) is exact."""
         level, (top, bottom) = self.region.level, self.region.rows

@@ -124,14 +124,14 @@ class Sweep:
 
     def __init__(
         self, scores: Scores, *, plain: bool, workspace: Workspace | None = None,
-        cancelled: Cancelled = lambda: False, tile: tuple[int, int] | None = None, group_sets: bool = False,
+        cancelled: Cancelled = lambda: False, group_sets: bool = False,
     ) -> None:  # fmt: skip
         self._scores, self._plain, self._cancelled, self._group_sets = scores, plain, cancelled, group_sets
         self._space = workspace or Workspace()
         self._device = scores.queries.device
         self._lowest = torch.finfo(scores.dtype).min  # finite: −∞ − −∞ would be NaN
         standard = CPU_TILE if self._device.type == "cpu" else DEVICE_TILE
-        self._tile_keys = (tile or standard)[1] >> self._space.halvings
+        self._tile_keys = standard[1] >> self._space.halvings
 
     # ----------------------------------------------------------------------------------------------------- log-sum-exp
 
@@ -200,11 +200,10 @@ class Sweep:
 
     def window(
         self, rows: range, cols: tuple[int, int], level: int, norm: Norm, *, draw: Draw | None = None,
-        sums: bool = True,
     ) -> Bins | None:  # fmt: skip
         """Weights of ``rows`` over ``norm`` in bins of ``level`` keys over ``cols``, which start at a bin.
 
-        With ``draw`` they are dropped weights. Without ``sums``, ``total`` may be the top.
+        With ``draw`` they are dropped weights.
         None once cancelled.
         """
         n, left = len(rows), cols[0]
@@ -232,8 +231,7 @@ class Sweep:
             grouped = cells.view(-1, level, n)
             if plain:
                 self._rounded(torch.exp2(torch.amax(grouped, 1, out=top[part]), out=top[part]).div_(norm.mass))
-                if sums:
-                    torch.sum(torch.exp2(grouped, out=grouped), 1, out=total[part]).div_(norm.mass)
+                torch.sum(torch.exp2(grouped, out=grouped), 1, out=total[part]).div_(norm.mass)
                 continue
             weights = self._rounded(torch.exp2(cells, out=cells).div_(norm.mass))
             if self._by_counts:
@@ -243,7 +241,7 @@ class Sweep:
             top[part], total[part], sets[part] = some.top, some.total, some.sets
             bins.zeros += some.zeros
             bins.dropped += some.dropped
-        return bins if (sums and level > 1) or not plain else replace(bins, total=top)
+        return replace(bins, total=top) if plain and level == 1 else bins
 
     @property
     def _by_counts(self) -> bool:

@@ -9,7 +9,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from attnviz import inputs, tensor_files
+from attnviz import inputs
 from attnviz.attention import masks, multihead
 from attnviz.attention.devices import Backend
 from attnviz.spec import AttentionSpec, MaskFile, has_module
@@ -80,8 +80,7 @@ class Opener:
         if not isinstance(shape, MaskFile):
             return masks.shaped(shape, n_queries, n_keys)
         if opened.mask is None or opened.mask[0] != shape:
-            cells = tensor_files.open_mask(shape, n_queries, n_keys)
-            opened.mask = shape, masks.from_plane(torch.from_numpy(cells if cells.dtype == bool else cells != 0))
+            opened.mask = shape, masks.from_plane(inputs.open_mask_plane(shape, n_queries, n_keys))
         return opened.mask[1]
 
     def head_inputs(
