@@ -166,8 +166,8 @@ class HeadMap:
     def _factors(self, rows: range, peak: Tensor) -> list[Tensor]:
         mask, device = self.acting_mask, self.queries.device
         visible = torch.full((len(rows),), len(self.keys)) if mask is None else mask.n_visible(rows)
-        largest = torch.where(peak > 0, peak, 1.0)  # NaN and nothing both leave the row as it is
-        return [visible.to(device, peak.dtype), largest.reciprocal_()]
+        lift = torch.where(peak > 0, peak, 1.0).reciprocal_()  # NaN and nothing both leave the row as it is
+        return [visible.to(device, peak.dtype), lift]
 
     def _norm(self, rows: range, which: Literal["visible", "all"]) -> Norm:
         norm = self.known.everything if which == "all" else self.known.visible

@@ -12,8 +12,8 @@ alone: a few ulp of the dtype, plus eps · |s| from the factor log₂e, whatever
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Final
 
 import torch
@@ -97,6 +97,7 @@ class Workspace:
 
     buffers: dict[str, Tensor] = field(default_factory=dict)
     halvings: int = 0
+    _last: dict[str, tuple[object, Tensor]] = field(default_factory=dict)
 
     def shrink(self) -> bool:
         """Take smaller tiles from now on; False where they are as small as they get."""
@@ -104,7 +105,15 @@ class Workspace:
             return False
         self.halvings += 1
         self.buffers.clear()
+        self._last.clear()
         return True
+
+    def recall(self, name: str, key: object, make: Callable[[], Tensor]) -> Tensor:
+        """What ``make`` gave for the same ``key`` last time, not to be written to: the next head asks the same."""
+        known = self._last.get(name)
+        if known is None or known[0] != key:
+            self._last[name] = known = key, make()
+        return known[1]
 
     def get(self, name: str, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
         """A buffer of ``shape``, with anything in it."""
@@ -147,32 +156,68 @@ class Sweep:
         n_bins = -(-(hi - left) // level) if hi > lo else 0
         tops, sums = (self._space.get(name, (n_bins, n), dtype, self._device) for name in ("tops", "sums"))
         if n_bins == 0:
-            norm = Norm(*(torch.zeros(n, dtype=dtype, device=self._device) for _ in range(2)))
-            return Bins(rows, left, level, tops, sums, tops.to(torch.uint8), norm, norm.sound)
-        width = max(self._keys_for(n) // level, 1)  # in bins
-        n_tiles = -(-n_bins // width)
-        peaks = self._space.get("peaks", (n_tiles, n), dtype, self._device)
+            nothing = Norm(*(torch.zeros(n, dtype=dtype, device=self._device) for _ in range(2)))
+            return Bins(rows, left, level, tops, sums, tops.to(torch.uint8), nothing, nothing.sound)
+        summed = self._summed if self._plain else self._summed_from_peaks
+        norm = summed(rows, (left, hi), level, tops, sums)
+        if norm is None:
+            return None
+        top = self._rounded(tops)
+        sets = self._sets(rows, left, level, n_bins)
+        return Bins(rows, left, level, top, sums, sets, norm, self._sound(norm))
+
+    def _summed(self, rows: range, cols: tuple[int, int], level: int, tops: Tensor, sums: Tensor) -> Norm | None:
+        """The denominator of a plain head's ``rows``, and their bins in ``tops`` and ``sums``.
+
+        Its scores lie so near 0 that 2^s and all sums of them are numbers as they stand: nothing is subtracted first.
+        """
         block = self._block(rows)
-        for tile in range(n_tiles):
+        for bins, part in self._tiles(cols, level, len(rows)):
             if self._cancelled():
                 return None
-            bins = slice(tile * width, min((tile + 1) * width, n_bins))
-            first = left + bins.start * level
-            cells = self._tile(block, rows, (first, min(left + bins.stop * level, hi)), level)
+            cells = self._tile(block, rows, part, level)
+            grouped = cells.view(-1, level, len(rows))
+            torch.amax(grouped, 1, out=tops[bins])
+            torch.exp2(cells, out=cells)
+            torch.sum(grouped, 1, out=sums[bins])
+        highest = tops.amax(0).clamp_min_(self._lowest)
+        raw = sums.sum(0)
+        sums.div_(raw)
+        torch.exp2(tops, out=tops).div_(raw)
+        return Norm(highest, torch.where(raw > 0, raw * torch.exp2(-highest), 0.0))
+
+    def _summed_from_peaks(
+        self, rows: range, cols: tuple[int, int], level: int, tops: Tensor, sums: Tensor
+    ) -> Norm | None:  # fmt: skip
+        """`_summed` for scores of any size: each tile's largest is subtracted, and the tiles' sums are put together."""
+        n = len(rows)
+        tiles = list(self._tiles(cols, level, n))
+        peaks = self._space.get("peaks", (len(tiles), n), self._scores.dtype, self._device)
+        block = self._block(rows)
+        for tile, (bins, part) in enumerate(tiles):
+            if self._cancelled():
+                return None
+            cells = self._tile(block, rows, part, level)
             grouped = cells.view(-1, level, n)
             peak = torch.amax(torch.amax(grouped, 1, out=tops[bins]), 0, out=peaks[tile]).clamp_min_(self._lowest)
             torch.exp2(cells.sub_(peak), out=cells)
             torch.sum(grouped, 1, out=sums[bins])
         highest = peaks.amax(0)
         shares = torch.exp2(peaks - highest)
-        for tile in range(n_tiles):
-            sums[tile * width : (tile + 1) * width].mul_(shares[tile])
+        for tile, (bins, _) in enumerate(tiles):
+            sums[bins].mul_(shares[tile])
         mass = sums.sum(0)
-        norm = Norm(highest, mass)
         sums.div_(mass)
-        top = self._rounded(torch.exp2(tops.sub_(highest), out=tops).div_(mass))
-        sets = self._sets(rows, left, level, n_bins)
-        return Bins(rows, left, level, top, sums, sets, norm, self._sound(norm))
+        torch.exp2(tops.sub_(highest), out=tops).div_(mass)
+        return Norm(highest, mass)
+
+    def _tiles(self, cols: tuple[int, int], level: int, n_rows: int) -> Iterator[tuple[slice, tuple[int, int]]]:
+        """The bins and the keys of each tile of ``cols``, which start at a bin."""
+        (left, hi), width = cols, max(self._keys_for(n_rows) // level, 1)
+        n_bins = -(-(hi - left) // level)
+        for first in range(0, n_bins, width):
+            end = min(first + width, n_bins)
+            yield slice(first, end), (left + first * level, min(left + end * level, hi))
 
     def hidden_norm(self, rows: range) -> Norm | None:
         """The denominator over the keys that the mask hides alone, as if nothing hid them; None once cancelled."""
@@ -214,6 +259,8 @@ class Sweep:
         top, total = (self._space.get(name, (n_bins, n), dtype, self._device) for name in ("tops", "sums"))
         plain = self._plain and draw is None
         sets = self._sets(rows, lo, level, n_bins) if plain else torch.empty_like(top, dtype=torch.uint8)
+        if plain and level == 1:
+            total = top  # a cell is the sum of itself
         bins = Bins(rows, lo, level, top, total, sets, norm, self._sound(norm))
         width = max(self._keys_for(n) // level, 1)
         block = self._block(rows)
@@ -241,7 +288,7 @@ class Sweep:
             top[part], total[part], sets[part] = some.top, some.total, some.sets
             bins.zeros += some.zeros
             bins.dropped += some.dropped
-        return replace(bins, total=top) if plain and level == 1 else bins
+        return bins
 
     @property
     def _by_counts(self) -> bool:
@@ -347,7 +394,12 @@ class Sweep:
         (first, end), (lo, hi) = cols, mask.open_span(rows)
         for a, b in ((first, min(end, lo)), (max(first, hi), end)) if lo < hi else (cols,):
             if a < b:
-                cells[a - first : b - first].masked_fill_(mask.hidden(rows, (a, b), self._device).t(), value)
+                cells[a - first : b - first].masked_fill_(self._hidden(mask, rows, (a, b)), value)
+
+    def _hidden(self, mask: Mask, rows: range, cols: tuple[int, int]) -> Tensor:
+        """Hidden cells, bool (columns, rows)."""
+        key = mask, rows, cols, self._device
+        return self._space.recall("hidden", key, lambda: mask.hidden(rows, cols, self._device).t().contiguous())
 
     def _sound(self, norm: Norm) -> Tensor | None:
         """Rows whose weights are numbers; None where all are, which is known of a plain head that sees something."""
@@ -370,8 +422,11 @@ class Sweep:
         if lo <= left and min(left + n_bins * level, n_keys) <= hi:  # nothing is hidden here
             return torch.full((n_bins, len(rows)), int(CellClass.ORDINARY), dtype=torch.uint8, device=self._device)
         if self._group_sets and level > 1 and rows.step == 1 and mask is not None and mask.steady:
-            starts = range(left, left + n_bins * level, level)
-            return grouped_sets(mask, rows, min(level, len(rows)), starts, n_keys, self._device)
+            starts, group = range(left, left + n_bins * level, level), min(level, len(rows))
+            return self._space.recall(
+                "sets", (mask, rows, starts, n_keys, self._device),
+                lambda: grouped_sets(mask, rows, group, starts, n_keys, self._device),
+            )  # fmt: skip
         seen, sets = self._visible(rows, left, level, n_bins)
         return sets + (seen > 0).to(torch.uint8)  # CellClass.ORDINARY is 1
 
