@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -94,7 +95,6 @@ class PanelPooler:
         self._nonnegative = nonnegative
         self._row_norm = row_norm if nonnegative else "plain"
         self._mask: tuple[Tensor | None, int] | None = None
-        self._plain: npt.NDArray[np.uint8] | None = None
         self._lock = threading.Lock()
 
     def pool(self, panel: Panel) -> Pooled:
@@ -102,8 +102,7 @@ class PanelPooler:
         cells, masked = panel.cells, panel.masked
         with self._lock:  # several threads pool the heads of one stage
             if self._mask is None or self._mask[0] is not masked:
-                self._mask = masked, 0 if masked is None else int(masked.sum())
-                self._plain = None
+                self._mask = masked, 0 if masked is None else _n_hidden(masked)
             n_masked = self._mask[1]
         sums = cells.sum(-1, dtype=torch.promote_types(cells.dtype, torch.float32)) if self._nonnegative else None
         padded = panel.padded[0] < panel.padded[1]
@@ -129,16 +128,14 @@ class PanelPooler:
         """Weights without a visible zero, NaN or dropped cell: masked cells are exactly 0 and cannot win."""
         cells, masked = panel.cells, panel.masked
         with self._lock:
-            if self._plain is None:
-                visible = torch.ones_like(cells, dtype=torch.bool) if masked is None else ~masked
-                self._plain = self._class_plane({CellClass.MASKED: ~visible, CellClass.ORDINARY: visible})
+            classes = _plain_classes(masked, self._region, (cells.shape[0], cells.shape[1]))
         values = self._pool_plane(self._region.of(cells))
         shaded = self._shaded(panel)
         shades = values if shaded is cells else self._pool_plane(self._region.of(shaded))
         whole = self._region.covers((cells.shape[0], cells.shape[1])) or self._pooling != "max"
         high = float((shades if whole else shaded).amax())
         counts = Counts(cells=cells.numel(), masked=self._mask[1] if self._mask else 0)
-        return self._pooled(values, shades, self._plain, 0.0, high, counts)
+        return self._pooled(values, shades, classes, 0.0, high, counts)
 
     def _pool_any(self, panel: Panel) -> Pooled:
         cells = panel.cells
@@ -199,12 +196,28 @@ class PanelPooler:
         return Pooled(self._region, array, array if shades is values else to_numpy(shades), classes, low, high, counts)
 
     def _class_plane(self, planes: dict[CellClass, Tensor]) -> npt.NDArray[np.uint8]:
-        sets: Tensor | None = None
-        for kind, plane in planes.items():
-            bits = pooled_max(self._region.of(plane).to(torch.uint8), self._region.level) * int(kind)
-            sets = bits if sets is None else sets | bits
-        assert sets is not None  # noqa: S101 (every stage has at least one class)
-        return _frozen(sets.cpu().numpy())
+        return _class_plane(planes, self._region)
+
+
+def _class_plane(planes: dict[CellClass, Tensor], region: Region) -> npt.NDArray[np.uint8]:
+    sets: Tensor | None = None
+    for kind, plane in planes.items():
+        bits = pooled_max(region.of(plane).to(torch.uint8), region.level) * int(kind)
+        sets = bits if sets is None else sets | bits
+    assert sets is not None  # noqa: S101 (every stage has at least one class)
+    return _frozen(sets.cpu().numpy())
+
+
+@lru_cache(maxsize=1)
+def _n_hidden(masked: Tensor) -> int:
+    return int(masked.sum())
+
+
+@lru_cache(maxsize=2)
+def _plain_classes(masked: Tensor | None, region: Region, shape: tuple[int, int]) -> npt.NDArray[np.uint8]:
+    """Classes of a map without a visible zero: one mask serves every edit that leaves it as it is."""
+    visible = torch.ones(shape, dtype=torch.bool) if masked is None else ~masked
+    return _class_plane({CellClass.MASKED: ~visible, CellClass.ORDINARY: visible}, region)
 
 
 def pooled_max(cells: Tensor, level: int) -> Tensor:

@@ -120,8 +120,7 @@ class Dense:
     def _together(self, spec: AttentionSpec, stage: str, heads: range, opened: Opened) -> Iterator[Panel]:
         """Panels of neighbouring heads of one item, computed as the items of a batch."""
         keep = self._keep(spec, stage)
-        given = [self._opener.head_inputs(spec, head, opened, values=False) for head in heads]
-        q, k = (torch.cat([t for one in given if (t := one[name]) is not None]) for name in "qk")
+        q, k = self._opener.neighbours(spec, heads, opened)
         self._out(spec, opened, 0)
         buffer, mask = self._buffer, self._opener.mask(spec, opened)
         assert buffer is not None  # noqa: S101 (just made)

@@ -102,6 +102,21 @@ class Opener:
         typed = {"scaled_scores": given.scaled_scores, "weights": given.weights, "v": given.values}
         return {name: t.to(**like)[None] for name, t in typed.items() if t is not None}
 
+    def neighbours(self, spec: AttentionSpec, heads: range, opened: Opened) -> tuple[Tensor, Tensor]:
+        """Queries and keys (heads, L, d_head) of neighbouring heads of one item; views where no key is shared."""
+        given = opened.inputs
+        if opened.module is not None:
+            q, k = (self._projected(spec, opened, name)[0] for name in "qk")
+        else:
+            assert given.queries is not None and given.keys is not None  # noqa: S101, PT018 (typed maps have one head)
+            q, k = given.queries, given.keys
+        own = slice(heads.start, heads.stop)
+        shared = (
+            own if spec.num_kv_heads == spec.num_heads else [h * spec.num_kv_heads // spec.num_heads for h in heads]
+        )
+        device, dtype = self._backend.torch_device(spec.device), getattr(torch, spec.dtype)
+        return q[own].to(device, dtype), k[shared].to(device, dtype)
+
     def _projected(self, spec: AttentionSpec, opened: Opened, name: str) -> Tensor:
         """Queries (B, H, L, d_head), or keys or values (B, num_kv_heads, L, d_head), kept while the spec is open."""
         if name not in opened.projected:
