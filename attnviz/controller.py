@@ -10,13 +10,28 @@ import time
 import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from attnviz.frames import Failure, Finished, Frame, Message, Outline, Probe, ProbeAnswer, Progress, RowAnswer
+from attnviz.frames import (
+    Failure,
+    Finished,
+    Frame,
+    Message,
+    Outline,
+    Probe,
+    ProbeAnswer,
+    Progress,
+    RowAnswer,
+    RowQuestion,
+)
+from attnviz.history import History
 from attnviz.session import Cell, Problem, Session, Window, window_of
 from attnviz.spec import QUERY_KEY_STAGES, AttentionSpec, Request, SpecError, View, Viewport, edited
 from attnviz.worker import Job, Worker
 
 FRAME_MS = 16
 _DRAIN_MS = 33  # painting twelve maps takes a third of this, and computing waits for part of it
+STORY_KEYS = 4096
+"""A row of more keys is not told key by key."""
+_REDRAW_MS = 700  # between two draws of dropout, while it draws by itself
 _ROW_MS = 300  # so long a question about the pointer's cell waits behind one for the selected row
 
 
@@ -47,6 +62,9 @@ class Controller(QObject):
         self._paint.timeout.connect(self._drain)
         self._row_asked: tuple[int, int, int] | None = None
         self._row_again = False
+        self._history = History((session.snapshot().spec, session.snapshot().view))
+        self._redraw = QTimer(self, interval=_REDRAW_MS)
+        self._redraw.timeout.connect(self._on_redraw)
         self._behind_row = QTimer(self, singleShot=True, interval=_ROW_MS)
         self._behind_row.timeout.connect(self._on_row_late)
         worker.messages_pending.connect(self._on_messages_pending)
@@ -141,11 +159,57 @@ class Controller(QObject):
         snapshot = self._session.snapshot()
         return self._waiting or (snapshot.spec, snapshot.view)
 
-    def _ask(self, spec: AttentionSpec, view: View) -> None:
+    def _ask(self, spec: AttentionSpec, view: View, *, recorded: bool = True) -> None:
         if (spec, view) == self.wanted():
             return
+        if recorded:
+            self._history.record(spec, view, time.monotonic())
         self._waiting = spec, view
+        self._update(can_undo=self._history.can_undo, can_redo=self._history.can_redo)
         self._arm()
+
+    # ------------------------------------------------------------------------------------- back, and side by side
+
+    @Slot()
+    def undo(self) -> None:
+        """Back to the spec before the last change."""
+        scene = self._history.undo()
+        if scene is not None:
+            self._ask(*scene, recorded=False)
+
+    @Slot()
+    def redo(self) -> None:
+        scene = self._history.redo()
+        if scene is not None:
+            self._ask(*scene, recorded=False)
+
+    @Slot()
+    def toggle_pin(self) -> None:
+        """Pin the picture that stands as A, or let A go."""
+        snapshot = self._session.snapshot()
+        if snapshot.pinned is not None:
+            self._update(pinned=None)
+        elif snapshot.picture is not None and snapshot.picture.complete:
+            self._update(pinned=snapshot.picture)
+        self._ask_story()
+
+    @Slot(bool)
+    def set_redraws(self, redraws: bool) -> None:
+        """Let dropout draw again and again, as training does at each step, or freeze the draw."""
+        if redraws:
+            self._redraw.start()
+        else:
+            self._redraw.stop()
+        self._update(redraws=redraws)
+
+    @Slot()
+    def _on_redraw(self) -> None:
+        """The next draw, once the last one has been seen; no step of the history, which it would fill."""
+        spec, view = self.wanted()
+        if not spec.drops:
+            self.set_redraws(False)
+        elif not self._session.snapshot().running:
+            self._ask(edited(spec, dropout_seed=spec.dropout_seed + 1), view, recorded=False)
 
     def _arm(self) -> None:
         if self._throttle.isActive():
@@ -212,6 +276,7 @@ class Controller(QObject):
             elif isinstance(message, Finished):
                 self._row_asked = None
                 self._ask_probe()
+                self._ask_story()
                 if not self._session.snapshot().running:  # the views may have asked for other pixels of it
                     self.settled.emit()
             elif isinstance(message, Failure):
@@ -251,8 +316,11 @@ class Controller(QObject):
 
     @Slot(object)
     def select(self, cell: Cell | None) -> None:
+        before = self._session.snapshot().selected
         self._update(selected=cell)
         self._ask_probe()
+        if cell is not None and (before is None or before.row != cell.row):
+            self._ask_story()
 
     @Slot(int)
     def select_row(self, row: int) -> None:
@@ -305,6 +373,18 @@ class Controller(QObject):
                 return
         if not self._behind_row.isActive():
             self._ask_cell()
+
+    def _ask_story(self) -> None:
+        """Ask for the selected row stage by stage, of the picture that stands and of the state before."""
+        snapshot = self._session.snapshot()
+        picture, selected, before = snapshot.picture, snapshot.selected, snapshot.before
+        if picture is None or not picture.complete or picture.outline is None or selected is None:
+            return
+        if picture.outline.n_keys > STORY_KEYS:
+            return
+        head = picture.view.head or 0
+        other = None if before is None or before.spec == picture.spec else before.spec
+        self._worker.ask_row(RowQuestion(picture.generation, picture.spec, selected.row, head, other))
 
     @Slot()
     def _on_row_late(self) -> None:

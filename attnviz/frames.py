@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attnviz.spec import AnyShape, Causal
+from attnviz.spec import AnyShape, AttentionSpec, Causal
 
 Values = npt.NDArray[np.floating[Any]]
 
@@ -263,6 +263,54 @@ class RowAnswer:
     classes: npt.NDArray[np.uint8]
 
 
+@dataclass(frozen=True, slots=True)
+class RowQuestion:
+    """A question for every stage of one query's row in one head of ``spec``, and of ``before`` (None: of no other)."""
+
+    generation: int
+    spec: AttentionSpec
+    row: int
+    head: int
+    before: AttentionSpec | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowStages:
+    """Every stage of one query's row in one head, exact, as ``spec`` computes it.
+
+    ``stages`` name → float: (n_keys,) for query × key stages, (1,) for row_sums, (D,) for queries, context and
+    dropped_context; what belongs to keys or to all heads is left out. ``hidden`` bool (n_keys,) are the keys that the
+    mask's shape keeps from the query, with mask *none* too; those in the half-open run ``padded`` are padding.
+    ``masked`` bool (n_keys,) are the hidden ones that weigh nothing in the end, by mask or by top-k. ``dropped`` bool
+    (n_keys,) are the cells that dropout took from the weights, None where it took from none. ``values`` (n_keys, D)
+    are what the context mixes, None where there are none, or too many to read.
+    """
+
+    spec: AttentionSpec
+    row: int
+    head: int
+    stages: Mapping[str, Values]
+    hidden: npt.NDArray[np.bool_]
+    masked: npt.NDArray[np.bool_]
+    padded: tuple[int, int] = (0, 0)
+    dropped: npt.NDArray[np.bool_] | None = None
+    values: Values | None = None
+
+    @property
+    def last(self) -> str:
+        """The last query × key stage: what is mixed in the end."""
+        return "dropped_weights" if "dropped_weights" in self.stages else "weights"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowStory:
+    """A row as it is now, and as it was in the state before (None where that has no such row)."""
+
+    generation: int
+    now: RowStages
+    before: RowStages | None = None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Arrays:
     """Every stage whole, for a file: name → array, one batch item's or with a leading batch axis."""
@@ -271,7 +319,7 @@ class Arrays:
     stages: Mapping[str, Values] = field(default_factory=dict)
 
 
-Message = Outline | Frame | Progress | Finished | Failure | ProbeAnswer | RowAnswer
+Message = Outline | Frame | Progress | Finished | Failure | ProbeAnswer | RowAnswer | RowStory
 
 
 def level_for(cells: int, pixels: int) -> int:

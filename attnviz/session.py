@@ -13,7 +13,18 @@ from types import MappingProxyType
 
 import msgspec
 
-from attnviz.frames import DeviceInfo, Failure, Finished, Frame, Message, Outline, ProbeAnswer, Progress, RowAnswer
+from attnviz.frames import (
+    DeviceInfo,
+    Failure,
+    Finished,
+    Frame,
+    Message,
+    Outline,
+    ProbeAnswer,
+    Progress,
+    RowAnswer,
+    RowStory,
+)
 from attnviz.spec import MAX_TOKENS, AttentionSpec, View
 
 
@@ -72,15 +83,17 @@ class Snapshot:
     """Everything the views may show, frozen.
 
     ``spec`` and ``view`` are what was last asked for; ``picture`` is what can be shown: while a new generation has
-    sent nothing yet, it is still the last good one, and ``stale`` is True. ``before`` is the last complete picture
-    of a *different* spec; the heads show it while ``show_before`` (Space held).
+    sent nothing yet, it is still the last good one, and ``stale`` is True. ``last`` is the last complete picture of a
+    *different* spec, ``pinned`` the one that was pinned as A; the heads show `before` while ``show_before`` (Space
+    held). ``story`` is the selected row stage by stage, now and before. ``redraws`` says that dropout draws again and
+    again.
     """
 
     spec: AttentionSpec
     view: View
     picture: Picture | None = None
     stale: bool = False
-    before: Picture | None = None
+    last: Picture | None = None
     show_before: bool = False
     running: bool = False
     progress: Progress | None = None
@@ -91,9 +104,19 @@ class Snapshot:
     hovered: Cell | None = None
     probe: ProbeAnswer | None = None
     row: RowAnswer | None = None
+    story: RowStory | None = None
+    pinned: Picture | None = None
+    redraws: bool = False
+    can_undo: bool = False
+    can_redo: bool = False
     window: Window | None = None
     show_numbers: bool = True
     decimals: int | None = None
+
+    @property
+    def before(self) -> Picture | None:
+        """What the present picture is compared with: A if it is pinned, else the state before the last change."""
+        return self.pinned or self.last
 
     @property
     def shown(self) -> Picture | None:
@@ -170,9 +193,9 @@ class Session:
         ``windowed`` says that a part of the map is asked for, so that frames of the whole map only stand behind it.
         """
         shown = self._snapshot.picture
-        before = self._snapshot.before
+        last = self._snapshot.last
         if shown is not None and shown.complete and shown.spec != spec:
-            before = shown
+            last = shown
         same = (spec, view) == (self._snapshot.spec, self._snapshot.view)  # only the screen changed
         failure = self._snapshot.failure if same else None
         kept = same and shown is not None and (shown.spec, shown.view) == (spec, view)
@@ -183,7 +206,7 @@ class Session:
         self._windowed = windowed
         self._incoming = Picture(spec=spec, view=view, generation=self._generation)
         self._snapshot = replace(
-            self._snapshot, spec=spec, view=view, before=before, stale=shown is not None, running=True, progress=None,
+            self._snapshot, spec=spec, view=view, last=last, stale=shown is not None, running=True, progress=None,
             failure=failure, problem=None, probe=probe, row=row,
         )  # fmt: skip
         return self._generation
@@ -214,6 +237,9 @@ class Session:
             case RowAnswer():
                 if self._snapshot.selected is not None and self._snapshot.selected.row == message.row:
                     self._snapshot = replace(self._snapshot, row=message)
+            case RowStory():
+                if self._snapshot.selected is not None and self._snapshot.selected.row == message.now.row:
+                    self._snapshot = replace(self._snapshot, story=message)
             case ProbeAnswer():
                 if self._snapshot.cell == Cell(message.row, message.col):
                     self._snapshot = replace(self._snapshot, probe=message)

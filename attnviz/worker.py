@@ -17,7 +17,19 @@ from typing import Protocol
 
 from PySide6.QtCore import QObject, Signal
 
-from attnviz.frames import DeviceInfo, Failure, Finished, Frame, Message, Outline, Probe, ProbeAnswer, RowAnswer
+from attnviz.frames import (
+    DeviceInfo,
+    Failure,
+    Finished,
+    Frame,
+    Message,
+    Outline,
+    Probe,
+    ProbeAnswer,
+    RowAnswer,
+    RowQuestion,
+    RowStory,
+)
 from attnviz.spec import Request
 
 log = logging.getLogger(__name__)
@@ -36,6 +48,8 @@ class EngineLike(Protocol):
     def stream(self, request: Request, cancelled: Callable[[], bool]) -> Generator[Message | None, None, None]: ...
 
     def probe(self, probe: Probe) -> Iterator[ProbeAnswer | RowAnswer]: ...
+
+    def row_story(self, question: RowQuestion) -> RowStory | None: ...
 
     def close(self) -> None: ...
 
@@ -61,10 +75,12 @@ class Worker(QObject):
         self._condition = threading.Condition()
         self._request: Request | None = None
         self._probe: Probe | None = None
+        self._row_question: RowQuestion | None = None
         self._jobs: deque[Job] = deque()
         self._box: OrderedDict[str, Message] = OrderedDict()
         self._wanted = 0  # the generation that may run; any other is cancelled
         self._closing = False
+        self._computing = False
         self._budget_bytes: int | None = None
         self._thread = threading.Thread(target=self._run, name="attnviz-worker", daemon=True)
 
@@ -75,7 +91,7 @@ class Worker(QObject):
         """Cancel what runs and compute this instead; what the mailbox still held is dropped."""
         with self._condition:
             self._request = request
-            self._probe = None
+            self._probe = self._row_question = None
             self._wanted = request.generation
             self._box.clear()
             self._condition.notify()
@@ -96,6 +112,16 @@ class Worker(QObject):
         with self._condition:
             self._probe = probe
             self._condition.notify()
+
+    def ask_row(self, question: RowQuestion) -> None:
+        """Ask for every stage of a row; only the newest question is answered, after a probe."""
+        with self._condition:
+            self._row_question = question
+            self._condition.notify()
+
+    def is_busy(self) -> bool:
+        """Whether a picture is being computed or waits to be. Thread: any."""
+        return self._computing or self._request is not None
 
     def run_job(self, job: Job) -> None:
         """Run ``job(engine, pause)`` on the worker's thread when nothing is being computed."""
@@ -119,7 +145,7 @@ class Worker(QObject):
         """Cancel everything and join the thread. Returns whether it ended in time."""
         with self._condition:
             self._closing = True
-            self._request = self._probe = None
+            self._request = self._probe = self._row_question = None
             self._wanted = -1
             self._jobs.clear()
             self._condition.notify()
@@ -148,7 +174,7 @@ class Worker(QObject):
     def _serve(self, engine: EngineLike) -> None:
         while True:
             with self._condition:
-                while not (self._closing or self._request or self._probe or self._jobs):
+                while not (self._closing or self._request or self._probe or self._row_question or self._jobs):
                     self._condition.wait()
                 if self._closing:
                     return
@@ -157,6 +183,7 @@ class Worker(QObject):
             if request is not None:
                 self._compute(engine, request)
             self._answer_probe(engine)
+            self._answer_row(engine)
             if job is not None:
                 self._run_job(engine, job)
 
@@ -164,6 +191,7 @@ class Worker(QObject):
         def cancelled() -> bool:
             return self._wanted != request.generation
 
+        self._computing = True
         try:
             engine.budget_bytes = self._budget_bytes
             stream = engine.stream(request, cancelled)
@@ -177,9 +205,13 @@ class Worker(QObject):
                         finished = finished or isinstance(message, Finished)
                     self._answer_probe(engine)
                     if finished:  # what goes on behind an exact picture keeps nobody waiting
+                        self._computing = False
+                        self._answer_row(engine)
                         self._run_waiting_job(engine)
         except Exception as error:
             self._post_failure(request.generation, error)
+        finally:
+            self._computing = False
 
     def _answer_probe(self, engine: EngineLike) -> None:
         with self._condition:
@@ -199,6 +231,20 @@ class Worker(QObject):
         with self._condition:
             if self._probe is probe and (answered or self._request is None):
                 self._probe = None
+
+    def _answer_row(self, engine: EngineLike) -> None:
+        with self._condition:
+            question, self._row_question = self._row_question, None
+        if question is None:
+            return
+        try:
+            story = engine.row_story(question)
+        except Exception as error:
+            log.exception("a row's story failed")
+            self._post_failure(question.generation, error)
+        else:
+            if story is not None:
+                self._post(story)
 
     def _run_waiting_job(self, engine: EngineLike) -> None:
         with self._condition:

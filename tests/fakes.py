@@ -63,6 +63,9 @@ class GatedEngine:
     def probe(self, probe):
         yield ProbeAnswer(probe.generation, probe.row, probe.col, (0.5,), ())
 
+    def row_story(self, question):
+        return None
+
     def close(self):
         self.closed = True
 

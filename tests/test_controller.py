@@ -23,13 +23,16 @@ class HeldWorker(QObject):
 
     def __init__(self):
         super().__init__()
-        self.requests, self.probes, self.jobs, self.box, self.cancelled = [], [], [], [], 0
+        self.requests, self.probes, self.jobs, self.box, self.cancelled, self.rows = [], [], [], [], 0, []
 
     def submit(self, request):
         self.requests.append(request)
 
     def probe(self, probe):
         self.probes.append(probe)
+
+    def ask_row(self, question):
+        self.rows.append(question)
 
     def cancel(self):
         self.cancelled += 1

@@ -34,7 +34,7 @@ def told(spec, row, *, stage="weights", head=None, before=None, **viewport):
     view = View(stage=stage, head=head)
     picture = picture_of(spec, view, **viewport)
     selected = None if row is None else Cell(row, 0)
-    return story(Snapshot(spec=spec, view=view, picture=picture, before=before, selected=selected))
+    return story(Snapshot(spec=spec, view=view, picture=picture, last=before, selected=selected))
 
 
 def test_the_steps_of_three_step_each_say_what_they_hold():

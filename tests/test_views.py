@@ -41,7 +41,7 @@ def picture_of(spec, view=None, thumbnail=0):
 def snapshot_of(spec, *, row=None, before=None, view=None, thumbnail=0):
     picture = picture_of(spec, view, thumbnail)
     selected = None if row is None else Cell(row, 0)
-    return Snapshot(spec=spec, view=view or View(), picture=picture, before=before, selected=selected)
+    return Snapshot(spec=spec, view=view or View(), picture=picture, last=before, selected=selected)
 
 
 @pytest.fixture

@@ -280,7 +280,7 @@ def test_the_link_to_ones_own_sentence_comes_after_the_mask(qtbot, shown):
     masked = snapshot_of(edited(CAT, mask="neg-inf"), row=1)
     card.present(replace(masked, stale=True))
     assert card.text() == unmasked  # the words follow the picture, not the request
-    card.present(replace(masked, before=snapshot_of(CAT).picture))
+    card.present(replace(masked, last=snapshot_of(CAT).picture))
     assert max(card.heightForWidth(460), height) <= card.minimumHeight()  # what comes after M lifts nothing
     with qtbot.waitSignal(card.own_text_asked):
         qtbot.mouseClick(card._own, Qt.MouseButton.LeftButton)

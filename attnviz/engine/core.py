@@ -14,11 +14,9 @@ import weakref
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TypeVar
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -26,6 +24,7 @@ from attnviz.attention.devices import Backend, DeviceError, TorchBackend
 from attnviz.attention.pooling import Panel, Pooled, Region
 from attnviz.attention.remarks import rounding_remarks
 from attnviz.attention.tiles import Cancelled
+from attnviz.engine import probes
 from attnviz.engine.crew import Crew
 from attnviz.engine.dense import Dense
 from attnviz.engine.errors import ComputationError, explained, out_of_memory
@@ -38,7 +37,6 @@ from attnviz.engine.tiling import Tiling
 from attnviz.files import FileProblem
 from attnviz.frames import (
     Arrays,
-    CellClass,
     DeviceInfo,
     Finished,
     Frame,
@@ -48,20 +46,18 @@ from attnviz.frames import (
     ProbeAnswer,
     Progress,
     RowAnswer,
-    Values,
+    RowQuestion,
+    RowStory,
     level_for,
 )
 from attnviz.spec import (
     JOINT_STAGES,
     QUERY_KEY_STAGES,
-    WEIGHT_STAGES,
     AttentionSpec,
     Request,
     Viewport,
     stages_of,
 )
-
-T = TypeVar("T", bound=np.generic)
 
 
 @dataclass(slots=True, eq=False)
@@ -100,6 +96,7 @@ class Engine:
         self._crew = Crew(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
                           spare_cores)  # fmt: skip
         self._dense = Dense(self._backend, self._opener)
+        self._rows = Dense(self._backend, self._opener)  # keeps no map: answers about rows do not write over a picture
         weakref.finalize(self, self._crew.close)  # for those who just let go of an engine
         self._long = LongMaps(self._backend, self._opener, self._crew)
         self._shown: _Shown | None = None
@@ -345,7 +342,11 @@ class Engine:
         shown = self._shown
         if shown is None or shown.generation != probe.generation:
             return
-        answers = self._dense_answers(shown, probe) if shown.tiling is None else self._long_answers(shown, probe)
+        spec, stage = shown.key
+        if shown.tiling is None:
+            answers = probes.dense_answers(spec, stage, shown.panels, probe)
+        else:
+            answers = probes.long_answers(self._long, self._long.heads(spec, stage, shown.opened), probe)
         while True:
             with torch.inference_mode():
                 answer = next(answers, None)
@@ -353,47 +354,24 @@ class Engine:
                 return
             yield answer
 
-    def _dense_answers(self, shown: _Shown, probe: Probe) -> Iterator[ProbeAnswer | RowAnswer]:
-        spec, stage = shown.key
-        names = ["all"] if stage in JOINT_STAGES else [f"head:{head}" for head in range(spec.num_heads)]
-        panels = [shown.panels.get(name) for name in names]
-        some = next((panel for panel in panels if panel is not None), None)
-        if some is None or not (0 <= probe.row < some.cells.shape[0] and 0 <= probe.col < some.cells.shape[1]):
-            return
-        weights = stage in WEIGHT_STAGES
-        sums = None
-        if weights and all(panel is not None for panel in panels):
-            sums = tuple(float(panel.cells[probe.row].double().sum()) for panel in panels if panel is not None)
-        values = tuple(None if p is None else float(p.cells[probe.row, probe.col]) for p in panels)
-        classes = tuple(None if p is None else _cell_class(p, probe.row, probe.col, weights) for p in panels)
-        yield ProbeAnswer(probe.generation, probe.row, probe.col, values, classes, sums)
-        panel = panels[min(probe.head, len(panels) - 1)]
-        if probe.whole_row and panel is not None and stage in QUERY_KEY_STAGES:
-            row = slice(probe.row, probe.row + 1)
-            masked, dropped = (None if plane is None else plane[row] for plane in (panel.masked, panel.dropped))
-            one = Panel(panel.name, panel.head, panel.cells[row], masked, dropped, padded=panel.padded)
-            yield RowAnswer(probe.generation, probe.row, probe.head, *_row_of(one, weights))
+    def row_story(self, question: RowQuestion) -> RowStory | None:
+        """Every stage of a row, now and in the state before; None where the spec has no such row.
 
-    def _long_answers(self, shown: _Shown, probe: Probe) -> Iterator[ProbeAnswer | RowAnswer]:
-        spec, stage = shown.key
-        heads = self._long.heads(spec, stage, shown.opened)
-        rows, cols = heads[0].shape
-        if not (0 <= probe.row < rows and 0 <= probe.col < cols):
-            return
-        values: list[float | None] = [None] * len(heads)
-        classes: list[CellClass | None] = [None] * len(heads)
-        first = min(probe.head, len(heads) - 1)
-        row = range(probe.row, probe.row + 1)
-        for head in (first, *(head for head in range(len(heads)) if head != first)):
-            one = heads[head]
-            slow = one.route == "rows" or not one.known.has(row)
-            values[head], classes[head] = self._long.cell(one, probe.row, probe.col)
-            if slow or head == first:
-                yield ProbeAnswer(probe.generation, probe.row, probe.col, tuple(values), tuple(classes))
-            if head == first and probe.whole_row:
-                cells, kinds = self._long.row(one, probe.row)
-                yield RowAnswer(probe.generation, probe.row, head, _frozen(_file_array(cells)), _frozen(kinds.numpy()))
-        yield ProbeAnswer(probe.generation, probe.row, probe.col, tuple(values), tuple(classes))
+        Raises `ComputationError` where a device fails.
+        """
+        with torch.inference_mode():
+            try:
+                place = question.row, question.head
+                now, before = (
+                    None if spec is None else probes.row_stages(self._rows, self._opener, spec, *place)
+                    for spec in (question.spec, question.before)
+                )
+            except DeviceError as problem:
+                raise ComputationError(problem.sentence, problem.advice, device_failed=True) from problem
+        if now is None:
+            return None
+        alike = before is not None and len(before.hidden) == len(now.hidden)
+        return RowStory(question.generation, now, before if alike else None)
 
     # ---------------------------------------------------------------------------------------------------------- arrays
 
@@ -433,7 +411,7 @@ class Engine:
             last = "dropped_context" if "dropped_context" in stages else "context"
             joined, output = self._dense.join(spec, stages[last], opened)
             stages |= {"inputs": opened.embedded, "joined": joined, "output": output}
-        arrays = {name: _file_array(stages[name] if spec.batch > 1 else stages[name][0]) for name in names}
+        arrays = {name: probes.file_array(stages[name] if spec.batch > 1 else stages[name][0]) for name in names}
         return Arrays(opened.inputs.tokens, arrays)
 
     # ------------------------------------------------------------------------------------------------------- keeping
@@ -477,32 +455,3 @@ def _regions(framer: Framer, tiling: Tiling) -> tuple[Region, Region]:
 def _whole_map_level(shape: tuple[int, int], level: int) -> int:
     """The level at which a whole map is computed where ``level`` is shown."""
     return min(level, level_for(max(shape), WHOLE_MAP_PIXELS))
-
-
-def _row_of(one: Panel, weights: bool) -> tuple[Values, npt.NDArray[np.uint8]]:
-    kinds = np.array([int(_cell_class(one, 0, col, weights)) for col in range(one.cells.shape[1])], np.uint8)
-    return _frozen(_file_array(one.cells[0])), _frozen(kinds)
-
-
-def _cell_class(panel: Panel, row: int, col: int, weights: bool) -> CellClass:
-    value = panel.cells[row, col]
-    if torch.isnan(value):
-        return CellClass.NAN
-    if panel.masked is not None and panel.masked[row, col]:
-        return CellClass.PADDED if panel.padded[0] <= col < panel.padded[1] else CellClass.MASKED
-    if panel.dropped is not None and panel.dropped[row, col]:
-        return CellClass.DROPPED
-    return CellClass.ZERO if weights and value == 0 else CellClass.ORDINARY
-
-
-def _file_array(stage: Tensor) -> Values:
-    """As NumPy for a file: bfloat16, which NumPy lacks, as float32."""
-    wide = stage.float() if stage.dtype == torch.bfloat16 else stage
-    array: Values = wide.detach().cpu().numpy()
-    return array
-
-
-def _frozen(array: npt.NDArray[T]) -> npt.NDArray[T]:
-    array = np.array(array)
-    array.flags.writeable = False
-    return array

@@ -53,6 +53,9 @@ class _Stamping:
     def probe(self, probe):
         return self._engine.probe(probe)
 
+    def row_story(self, question):
+        return self._engine.row_story(question)
+
     def close(self):
         self._engine.close()
 
