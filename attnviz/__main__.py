@@ -1,5 +1,10 @@
 """python -m attnviz."""
 
-from attnviz.cli import main
+import sys
+
+try:
+    from attnviz.cli import main
+except KeyboardInterrupt:  # so early that nobody listens yet
+    sys.exit(130)
 
 main()

@@ -7,123 +7,31 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import Any
 
 import click
 import msgspec
 
 from attnviz import __version__
-from attnviz.matrices import parse_matrix
-from attnviz.spec import (
-    MAX_TOKENS,
-    QUERY_KEY_STAGES,
-    SHAPE_FORMS,
-    AnyShape,
-    AnySource,
-    AttentionSpec,
-    Colours,
-    DropoutGenerator,
-    DropoutSite,
-    DType,
-    Implementation,
-    Lesson,
-    MaskFile,
-    MaskMode,
-    Norm,
-    Pattern,
-    PatternKind,
-    Pooling,
-    RandomEmbeddings,
-    RandomQK,
-    SpecError,
-    Text,
-    TypedScores,
-    TypedWeights,
-    View,
-    edited,
-    from_json,
-    make_spec,
-    parse_shape,
+from attnviz.cli_options import (
+    SOURCE_OPTIONS,
+    SPEC_OPTIONS,
+    FileError,
+    asked_for,
+    is_script,
+    spec_options,
+    with_options,
 )
+from attnviz.cli_study import SpecOptions, study_command
+from attnviz.spec import QUERY_KEY_STAGES, AttentionSpec, MaskFile, SpecError, View, make_spec, stages_of
 
-if TYPE_CHECKING:
-    from attnviz.session import Picture
+__all__ = ["SOURCE_OPTIONS", "SPEC_OPTIONS", "asked_for", "main", "run", "spec_options"]
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-SPEC_OPTIONS: dict[str, click.Option] = {}
-"""Every option of a spec or view by the field that it sets."""
-
+_LEAST_MEMORY = 1_000_000
 _ARRAYS = (".npz", ".npy", ".safetensors")
-
-SOURCE_OPTIONS = (
-    "lesson", "scores", "values", "dims", "tokens", "weights", "text", "length", "random_qk", "qk_scale", "pattern",
-    "qk",
-)  # fmt: skip
-
-
-def _option(field: str, *names: str, **settings: Any) -> None:
-    SPEC_OPTIONS[field] = click.Option([*names, field], default=None, **settings)
-
-
-def _choice(literal: Any) -> click.Choice[str]:
-    return click.Choice(get_args(literal))
-
-
-class _Scale(click.ParamType[Any]):
-    name = "auto|none|number"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if value in ("auto", "none"):
-            return value
-        try:
-            return float(value)
-        except (TypeError, ValueError):
-            return self.fail(f"{value!r} is neither auto, none nor a number", param, ctx)
-
-
-class _Head(click.ParamType[Any]):
-    name = "N|all"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if value == "all" or isinstance(value, int):
-            return value
-        try:
-            return int(value)
-        except ValueError:
-            return self.fail(f"{value!r} is neither a head's number (from 0) nor all", param, ctx)
-
-
-class _Number(click.ParamType[Any]):
-    """A number, or the one word that stands beside it."""
-
-    def __init__(self, word: str) -> None:
-        self.name = f"{word}|number"
-        self._word = word
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if value == self._word:
-            return value
-        try:
-            return float(value)
-        except (TypeError, ValueError):
-            return self.fail(f"{value!r} is neither {self._word} nor a number", param, ctx)
-
-
-class _Range(click.ParamType[Any]):
-    name = "A:B|all"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if value == "all" or isinstance(value, tuple):
-            return value
-        first, colon, end = str(value).partition(":")
-        with contextlib.suppress(ValueError):
-            if colon:
-                return int(first or 0), int(end or MAX_TOKENS)
-        return self.fail(f"{value!r} is no range: give first:end such as 0:64, 64: or :64, or all", param, ctx)
 
 
 class _Size(click.ParamType[tuple[int, int]]):
@@ -139,52 +47,6 @@ class _Size(click.ParamType[tuple[int, int]]):
         return self.fail(f"{value!r} is no size: give WIDTHxHEIGHT in pixels, such as 1920x1080", param, ctx)
 
 
-_option("num_heads", "--heads", type=int, help="Number of heads.")
-_option("num_kv_heads", "--kv-heads", "--num-kv-heads", type=int, help="Key/value heads, each shared by several heads.")
-_option("d_model", "--d-model", type=int, help="Dimensions of an input.")
-_option("d_out", "--d-out", type=int, help="Output dimensions, the total over all heads.")
-_option("implementation", "--implementation", type=_choice(Implementation), help="Form of the module.")
-_option("out_proj", "--out-proj/--no-out-proj", help="Output projection (default: on for split).")
-_option("qkv_bias", "--qkv-bias/--no-qkv-bias", help="Biases of query, key and value.")
-_option("scale", "--scale", type=_Scale(), help="Factor on the scores; auto is 1/sqrt(d_head).")
-_option("scale_after_mask", "--scale-after-mask/--no-scale-after-mask", help="Mask before scaling, as the book.")
-_option("soft_cap", "--soft-cap", type=_Number("none"), help="Bend scaled scores s to c tanh(s/c), such as 50.")
-_option("mask", "--mask", type=_choice(MaskMode), help="How cells are hidden.")
-_option("mask_shape", "--mask-shape", metavar="SHAPE", help=f"Which cells are visible: {SHAPE_FORMS}.")
-_option("fill", "--fill", type=_Number("-inf"), help="What --mask neg-inf writes over hidden scores.")
-_option("dropout", "--dropout", type=float, help="Probability that a cell is dropped in training.")
-_option("dropout_site", "--dropout-site", type=_choice(DropoutSite), help="Where dropout acts.")
-_option("dropout_seed", "--dropout-seed", type=int, help="Seed of dropout (default: the seed).")
-_option("dropout_generator", "--dropout-generator", type=_choice(DropoutGenerator), help="Who draws.")
-_option("training", "--train/--eval", help="Training or inference.")
-_option("batch", "--batch", type=int, help="How many equal items a batch holds.")
-_option("seed", "--seed", type=int, help="Seed of weights and embeddings.")
-_option("device", "--device", help="cpu, mps or cuda:N.")
-_option("dtype", "--dtype", type=_choice(DType), help="Floating-point type.")
-_option("stage", "--stage", help="The stage that is shown.")
-_option("head", "--head", type=_Head(), help="One head (from 0), or all.")
-_option("rows", "--rows", type=_Range(), help="Only these rows, from 0, the end left out; 64: and :64 are open.")
-_option("cols", "--cols", type=_Range(), help="Only these columns.")
-_option("pooling", "--pooling", type=_choice(Pooling), help="What a pixel of several cells shows.")
-_option("norm", "--norm", type=_choice(Norm), help="How values become colours.")
-_option("colours", "--colours", type=_choice(Colours), help="The colour table.")
-
-_SOURCES = [
-    click.Option(["--lesson"], type=click.Choice(["journey", "cat-eats-fish"]), help="A worked lesson."),
-    click.Option(["--scores"], help='Scores worked by hand, such as "0.5 0.5 1; 0 2 1; 0.5 0.5 0".'),
-    click.Option(["--values"], help="Values for --scores, a row per key."),
-    click.Option(["--dims"], help="Names of the value dimensions, by commas."),
-    click.Option(["--tokens"], help="Names of the tokens, by commas, for --scores or --weights."),
-    click.Option(["--weights"], help='Weights worked by hand, such as "0.4 0.3 0.2 0.1" or ones:6.'),
-    click.Option(["--text"], help="Any text."),
-    click.Option(["--length"], type=int, help="This many random embeddings."),
-    click.Option(["--random-qk"], is_flag=True, default=None, help="Draw queries and keys directly; with --length."),
-    click.Option(["--qk-scale"], type=float, help="Standard deviation of --random-qk."),
-    click.Option(["--pattern"], type=_choice(PatternKind), help="Made-up heads of this kind; with --length."),
-    click.Option(["--qk"], type=click.Path(), help="Queries and keys of a .npz, .npy or .safetensors file."),
-]  # fmt: skip
-
-
 class _Bytes(click.ParamType[int]):
     name = "SIZE"
 
@@ -193,112 +55,10 @@ class _Bytes(click.ParamType[int]):
             return value
         found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*(k|M|G|T)?B?\s*", str(value), re.IGNORECASE)
         size = float(found[1]) * 1000 ** " kMGT".lower().index((found[2] or " ").lower()) if found else 0
-        if not 1 <= size < 1e18:
-            return self.fail(f"{value!r} is no amount of memory: give a number and a unit, such as 2GB", param, ctx)
+        if not _LEAST_MEMORY <= size < 1e18:
+            words = "give a number and a unit, such as 2GB, and at least 1MB"
+            return self.fail(f"{value!r} is no amount of memory: {words}", param, ctx)
         return int(size)
-
-
-def spec_options(function: F) -> F:
-    """Add every option of a spec and view, and ``--spec FILE``."""
-    spec_file = click.Option(["--spec", "spec_file"], type=click.Path(), help="A spec file; other options override it.")
-    params = [*_SOURCES, *SPEC_OPTIONS.values(), spec_file]
-    if not hasattr(function, "__click_params__"):
-        function.__click_params__ = []  # type: ignore[attr-defined]
-    function.__click_params__.extend(reversed(params))  # type: ignore[attr-defined]
-    return function
-
-
-def read_spec_file(path: str) -> tuple[AttentionSpec, View]:
-    """Spec and view of a file. Raises `SpecError` with a sentence that names the file."""
-    try:
-        text = Path(path).read_bytes()
-    except OSError as error:
-        raise SpecError("file", f"cannot read {path}: {error.strerror or error}") from None
-    try:
-        return from_json(text)
-    except SpecError as error:
-        raise SpecError(error.field, f"{path}: {error}") from None
-
-
-def asked_for(options: dict[str, Any]) -> tuple[AttentionSpec, View] | None:
-    """Spec and view that the options describe; None where none is given. Raises `SpecError`."""
-    given = {name: value for name, value in options.items() if value is not None}
-    path = given.pop("spec_file", None)
-    if not given and path is None:
-        return None
-    spec, view = read_spec_file(path) if path is not None else (None, View())
-    view_fields = {name: given.pop(name) for name in View.__struct_fields__ if name in given}
-    view_fields = {
-        name: None if value == "all" and name in ("head", "rows", "cols") else value
-        for name, value in view_fields.items()
-    }
-    source = _source({name: given.pop(name) for name in SOURCE_OPTIONS if name in given}, spec)
-    if "mask_shape" in given:
-        given["mask_shape"] = _shape(given["mask_shape"])
-    given = {name: None if (name, value) == ("soft_cap", "none") else value for name, value in given.items()}
-    if "fill" in given:
-        given["fill"] = float(given["fill"])
-    if spec is None:
-        spec = make_spec(source, **given)
-    else:  # in two steps, for what follows the number of heads in the source's own spec
-        spec = spec if source is None else edited(spec, source=source)
-        spec = edited(spec, **given) if given else spec
-    if "fill" in given and spec.mask != "neg-inf":
-        raise SpecError("fill", f"fill belongs to --mask neg-inf, but the mask is {spec.mask}: leave --fill out")
-    view = msgspec.structs.replace(view, **view_fields)
-    view.check(spec)
-    return spec, view
-
-
-def _shape(text: str) -> AnyShape:
-    """The mask shape of an option: one of the forms, else a file's."""
-    shape = parse_shape(text)
-    if shape is not None:
-        return shape
-    if not Path(text).suffix and not os.path.lexists(text):
-        raise SpecError("mask_shape", f"mask_shape is {text!r}: give {SHAPE_FORMS}")
-    from attnviz import tensor_files
-
-    return tensor_files.describe_mask(text)
-
-
-def _source(given: dict[str, Any], spec: AttentionSpec | None) -> AnySource | None:
-    kinds = [name for name in ("lesson", "scores", "weights", "text", "length", "qk") if name in given]
-    if len(kinds) > 1:
-        raise SpecError("source", f"--{kinds[0]} and --{kinds[1]} are two sources: give one")
-    kind = kinds[0] if kinds else None
-    belongs = {"values": "scores", "dims": "scores", "random_qk": "length", "qk_scale": "length", "pattern": "length"}
-    for name in given:
-        if name in belongs and belongs[name] != kind:
-            raise SpecError(name, f"--{name.replace('_', '-')} belongs to --{belongs[name]}: give that too")
-    if "tokens" in given and kind not in ("scores", "weights"):
-        raise SpecError("tokens", "--tokens belongs to --scores or --weights: give one of them too")
-    if "qk_scale" in given and not given.get("random_qk"):
-        raise SpecError("qk_scale", "--qk-scale belongs to --random-qk: give that too")
-    if "pattern" in given and given.get("random_qk"):
-        raise SpecError("pattern", "--pattern and --random-qk are two sources: give one")
-    names = {name: tuple(given[name].split(",")) for name in ("dims", "tokens") if name in given}
-    match kind:
-        case "lesson":
-            return Lesson(name=given["lesson"])
-        case "scores":
-            values = parse_matrix(given["values"], "values") if "values" in given else None
-            return TypedScores(scores=parse_matrix(given["scores"], "scores"), values=values, **names)
-        case "weights":
-            return TypedWeights(weights=parse_matrix(given["weights"], "weights"), **names)
-        case "text":
-            return Text(text=given["text"])
-        case "qk":
-            from attnviz import tensor_files
-
-            return tensor_files.describe_qk(given["qk"])
-        case "length" if "pattern" in given:
-            return Pattern(length=given["length"], pattern=given["pattern"])
-        case "length" if given.get("random_qk"):
-            return RandomQK(length=given["length"], qk_scale=given.get("qk_scale", 1.0))
-        case "length":
-            return RandomEmbeddings(length=given["length"])
-    return None if spec is not None else Lesson()
 
 
 class _Commands(click.Group):
@@ -332,8 +92,12 @@ def window(file: str | None, **options: Any) -> int:
     elif file is not None:
         if options["spec_file"] is not None:
             raise SpecError("file", "FILE and --spec are two spec files: give one")
+        if not Path(file).suffix and not os.path.lexists(file):
+            known = ", ".join(name for name in commands.commands if name != "window")
+            raise FileError("file", f"{file!r} is neither a command ({known}) nor a file: give one of them")
         options["spec_file"] = file
     asked = asked_for(options)
+    lesson = (options["lesson"], options["step"]) if options["step"] or is_script(options["lesson"]) else None
     from attnviz import screens
 
     signal.signal(signal.SIGINT, _leave)  # until the window stands and can save its state
@@ -343,7 +107,7 @@ def window(file: str | None, **options: Any) -> int:
         return _fail(problem, 1)
     from attnviz import app
 
-    return app.run_window(asked, platform_was_ours=ours)
+    return app.run_window(asked, platform_was_ours=ours, lesson=lesson)
 
 
 @commands.command(help="Compute without a window and write a picture, arrays or a spec file.")
@@ -363,6 +127,10 @@ def render(
     outputs = [path.resolve() for path in (image, data, save_spec) if path is not None]
     if len(set(outputs)) < len(outputs):
         raise click.UsageError("two outputs have one path: give each a file of its own")
+    for name, path, suffix in ("image", image, ".png"), ("data", data, ".npz"):
+        if path is not None and path.suffix.lower() not in ("", suffix):
+            raise click.UsageError(f"--{name} is {str(path)!r}: write {suffix}")
+    signal.signal(signal.SIGINT, _leave)  # libraries swallow a KeyboardInterrupt now and then
     spec, view = asked_for(options) or (make_spec(), View())
     view = _clipped(spec, view)
     if options["mask_shape"] is not None:
@@ -389,7 +157,11 @@ def render(
 
         application = QGuiApplication.instance() or QGuiApplication(["attnviz"])
         picture = rendering.write_image(image, spec, view, size, engine)
-        _say_remarks(picture)
+        for remark in (*picture.finished.notes, *picture.finished.remarks) if picture.finished else ():
+            _say(remark)
+        dropped = f"dropped_{spec.dropout_site}"
+        if spec.drops and options["stage"] is None and view.stage == "weights" and dropped in stages_of(spec):
+            _say(f"dropout acts after this stage: see --stage {dropped}")
         del application
     return 0
 
@@ -422,11 +194,6 @@ def _check_mask_file(spec: AttentionSpec) -> None:
         raise SpecError("mask_shape", problem.sentence) from problem
 
 
-def _say_remarks(picture: Picture) -> None:
-    for remark in picture.finished.remarks if picture.finished else ():
-        click.echo(remark)
-
-
 @commands.command(help="List the devices that torch reports.")
 def devices() -> int:
     """Exit status; a line a device on stdout: name, title, memory."""
@@ -437,6 +204,9 @@ def devices() -> int:
         memory = f"{said_bytes(device.free_bytes)} of {said_bytes(device.total_bytes)} free"
         click.echo(f"{device.name}\t{device.title}\t{memory}")
     return 0
+
+
+commands.add_command(study_command(SpecOptions(spec_options, asked_for)))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -452,7 +222,7 @@ def run(arguments: list[str]) -> int:
         done = commands.main(arguments, prog_name="attnviz", standalone_mode=False)
         return done if isinstance(done, int) else 0
     except SpecError as error:
-        return _fail(str(error), 2)
+        return _fail(with_options(error), 2)
     except click.exceptions.Exit as exit_:
         return exit_.exit_code
     except click.ClickException as error:
@@ -472,9 +242,17 @@ def run(arguments: list[str]) -> int:
 
 
 def _leave(_number: int, _frame: FrameType | None) -> None:
+    from attnviz.files import abandon
+
+    abandon()
     os._exit(130)
 
 
-def _fail(sentence: str, status: int) -> int:
+def _say(sentence: str) -> None:
+    """One line on stderr."""
     click.echo(f"attnviz: {' '.join(sentence.split())}", err=True)
+
+
+def _fail(sentence: str, status: int) -> int:
+    _say(sentence)
     return status

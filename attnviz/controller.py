@@ -53,7 +53,6 @@ class Controller(QObject):
         self._waiting: tuple[AttentionSpec, View] | None = None
         self._opened: View | None = None
         self._showing = self._show_again = False
-        self._retry_device: str | None = None
         self._last_begun = 0.0
         self._last_drained = 0.0
         self._throttle = QTimer(self, singleShot=True, interval=FRAME_MS)
@@ -118,6 +117,13 @@ class Controller(QObject):
         self._waiting = None
         self._worker.cancel()
         self._update(running=False, progress=None)
+
+    def close(self) -> None:
+        """Stop asking and showing: the window is going."""
+        for timer in (self._throttle, self._paint, self._redraw, self._behind_row):
+            timer.stop()
+        self._worker.messages_pending.disconnect(self._on_messages_pending)
+        self.blockSignals(True)
 
     def open(self, spec: AttentionSpec, view: View) -> None:
         """Show a spec and view that belong together, as from a file: the view's ranges become the window."""

@@ -15,6 +15,15 @@ import numpy as np
 
 from attnviz.frames import Arrays
 
+_unfinished: set[Path] = set()
+
+
+def abandon() -> None:
+    """Remove what is half written: the program is about to be ended from outside."""
+    for path in tuple(_unfinished):
+        with contextlib.suppress(OSError):
+            path.unlink()
+
 
 class FileProblem(RuntimeError):  # noqa: N818 (a problem, as in spec and session, not a crash)
     """A file that could not be written or, with ``doing`` "read", used: ``sentence`` says why and what would do."""
@@ -59,6 +68,7 @@ def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
         raise FileProblem(path, _why(path, error)) from error
     # short, so that a name of the greatest length still has room for it
     beside = target.with_name(f".{secrets.token_hex(4)}.part")
+    _unfinished.add(beside)
     try:
         try:
             with os.fdopen(os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666), "w+b") as file:
@@ -74,6 +84,8 @@ def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
             raise
     except OSError as error:
         raise FileProblem(path, _why(path, error)) from error
+    finally:
+        _unfinished.discard(beside)
 
 
 def write_npz(path: Path, arrays: Arrays, spec_json: str) -> None:

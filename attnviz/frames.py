@@ -189,7 +189,8 @@ class Progress:
 class Finished:
     """The last frame has been sent: seconds of computing, bytes held for this request, and the budget in bytes.
 
-    ``remarks`` are sentences about the numbers themselves, such as why a row is NaN.
+    ``remarks`` are sentences about the numbers themselves, such as why a row is NaN; ``notes`` are about what was asked
+    for, such as rows that see no key.
     """
 
     generation: int
@@ -197,13 +198,15 @@ class Finished:
     held_bytes: int
     budget_bytes: int
     remarks: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
     """A computation that ended without its picture: one sentence, what to do, and details for who asks.
 
-    ``device_failed`` says that another device may do better; ``devices`` are those there are.
+    ``device_failed`` says that another device may do better. Without ``ends_picture`` it was a question or a job beside
+    the picture, which goes on.
     """
 
     generation: int
@@ -211,6 +214,7 @@ class Failure:
     advice: str
     details: str = ""
     device_failed: bool = False
+    ends_picture: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from attnviz.session import Cell
 from attnviz.spec import AttentionSpec, MaskMode, SpecError, edited, stages_of
 
 MASK_ORDER: Final[tuple[MaskMode, ...]] = ("none", "three-step", "neg-inf")
+"""The modes of the two lessons; the others are chosen by name."""
 _FAR: Final = 1 << 30
 
 
@@ -61,7 +62,10 @@ class Gestures:
         self._edit(mask=self._last_mask if mask == "none" else "none")
 
     def next_mask(self) -> None:
-        self._edit(mask=MASK_ORDER[(MASK_ORDER.index(self._spec.mask) + 1) % len(MASK_ORDER)])
+        """The mode behind the present one in `MASK_ORDER`; from one that is not there, its first."""
+        mask = self._spec.mask
+        at = MASK_ORDER.index(mask) + 1 if mask in MASK_ORDER else 0
+        self._edit(mask=MASK_ORDER[at % len(MASK_ORDER)])
 
     def go_to_stage(self, number: int) -> None:
         """Show the stage of this number, counted from 1 as in the strip."""

@@ -8,11 +8,12 @@ from pathlib import Path
 from types import MappingProxyType
 
 from attnviz import files
-from attnviz.engine import Engine
+from attnviz.engine import ComputationError, Engine
 from attnviz.frames import Finished, Frame, Outline, Progress
 from attnviz.session import Picture
 from attnviz.spec import AttentionSpec, Request, View, Viewport, to_json
 
+_ATTEMPTS = 3
 _COMPUTED = 0.7  # of an export's progress; the rest is painting and compressing
 
 
@@ -31,12 +32,33 @@ def collect(
     """The exact picture of ``spec``, every panel of it; not ``complete`` if ``cancelled()`` has ended it.
 
     ``progress`` is given each `frames.Progress`. The rest of a map behind a window is not waited for, thumbnails are
-    if the viewport asks for them. Raises `engine.ComputationError`.
+    if the viewport asks for them. Where a picture comes to its end with a panel missing or not exact, what it lacks is
+    computed again. Raises `engine.ComputationError`, also where that was no use.
     """
+    for _attempt in range(_ATTEMPTS):
+        picture = _collected(engine, spec, view, viewport, cancelled, progress)
+        if not picture.complete or _is_whole(picture):
+            return picture
+    raise ComputationError("The picture did not become exact.", "Try once more while nothing else is computed.")
+
+
+def _is_whole(picture: Picture) -> bool:
+    """Whether every panel is there and exact."""
+    panels = picture.outline.panels if picture.outline is not None else ()
+    found = [picture.frames.get(panel) for panel in panels]
+    return bool(panels) and all(frame is not None and frame.exact for frame in found)
+
+
+def _collected(
+    engine: Engine, spec: AttentionSpec, view: View, viewport: Viewport, cancelled: Callable[[], bool],
+    progress: Callable[[Progress], object],
+) -> Picture:  # fmt: skip
+    """What one stream of the engine gives; not ``complete`` if it ended early."""
     outline: Outline | None = None
     finished: Finished | None = None
     frames: dict[str, Frame] = {}
-    with closing(engine.stream(Request(spec=spec, view=view, viewport=viewport, generation=1), cancelled)) as stream:
+    request = Request(spec=spec, view=view, viewport=viewport, generation=1)
+    with closing(engine.stream(request, cancelled, unfinished=False)) as stream:
         for message in stream:
             match message:
                 case Outline():

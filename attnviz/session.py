@@ -233,7 +233,9 @@ class Session:
                 self._put_up()
                 self._snapshot = replace(self._snapshot, running=False, progress=None)
             case Failure():
-                self._snapshot = replace(self._snapshot, running=False, progress=None, failure=message)
+                self._snapshot = replace(self._snapshot, failure=message)
+                if message.ends_picture:
+                    self._snapshot = replace(self._snapshot, running=False, progress=None)
             case RowAnswer():
                 if self._snapshot.selected is not None and self._snapshot.selected.row == message.row:
                     self._snapshot = replace(self._snapshot, row=message)

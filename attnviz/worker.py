@@ -80,7 +80,7 @@ class Worker(QObject):
         self._box: OrderedDict[str, Message] = OrderedDict()
         self._wanted = 0  # the generation that may run; any other is cancelled
         self._closing = False
-        self._computing = False
+        self._computing = self._idle = False
         self._budget_bytes: int | None = None
         self._thread = threading.Thread(target=self._run, name="attnviz-worker", daemon=True)
 
@@ -122,6 +122,12 @@ class Worker(QObject):
     def is_busy(self) -> bool:
         """Whether a picture is being computed or waits to be. Thread: any."""
         return self._computing or self._request is not None
+
+    def is_idle(self) -> bool:
+        """Whether nothing is under way, nothing waits, and all that was sent has been taken. Thread: any."""
+        with self._condition:
+            waits = self._request or self._probe or self._row_question or self._jobs or self._box
+            return not waits and (self._idle or not self._thread.is_alive())
 
     def run_job(self, job: Job) -> None:
         """Run ``job(engine, pause)`` on the worker's thread when nothing is being computed."""
@@ -175,7 +181,9 @@ class Worker(QObject):
         while True:
             with self._condition:
                 while not (self._closing or self._request or self._probe or self._row_question or self._jobs):
+                    self._idle = True
                     self._condition.wait()
+                self._idle = False
                 if self._closing:
                     return
                 request, self._request = self._request, None
@@ -227,7 +235,7 @@ class Worker(QObject):
                     break  # a newer question, or a newer picture
         except Exception as error:
             log.exception("probe failed")
-            self._post_failure(probe.generation, error)
+            self._post_failure(probe.generation, error, ends_picture=False)
         with self._condition:
             if self._probe is probe and (answered or self._request is None):
                 self._probe = None
@@ -241,7 +249,7 @@ class Worker(QObject):
             story = engine.row_story(question)
         except Exception as error:
             log.exception("a row's story failed")
-            self._post_failure(question.generation, error)
+            self._post_failure(question.generation, error, ends_picture=False)
         else:
             if story is not None:
                 self._post(story)
@@ -265,7 +273,8 @@ class Worker(QObject):
         try:
             job(engine, pause)
         except Exception as error:
-            self._post_failure(self._wanted, error)
+            log.exception("a job failed")
+            self._post_failure(self._wanted, error, ends_picture=False)
 
     def _next_generation(self) -> int:
         with self._condition:
@@ -273,6 +282,8 @@ class Worker(QObject):
 
     def _post(self, message: Message) -> None:
         key = f"frame:{message.panel}" if isinstance(message, Frame) else type(message).__name__
+        if isinstance(message, Failure) and not message.ends_picture:
+            key = "Failure beside"  # which must not take the place of one that ends the picture
         with self._condition:
             if message.generation != self._wanted:
                 return
@@ -283,7 +294,7 @@ class Worker(QObject):
         if was_empty or isinstance(message, Finished):
             self.messages_pending.emit()
 
-    def _post_failure(self, generation: int, error: Exception) -> None:
+    def _post_failure(self, generation: int, error: Exception, *, ends_picture: bool = True) -> None:
         sentence = getattr(error, "sentence", None)
         details = "".join(traceback.format_exception(error))
         if sentence is None:
@@ -291,4 +302,5 @@ class Worker(QObject):
             sentence = f"Something went wrong inside attnviz: {type(error).__name__}: {error}"
         advice = getattr(error, "advice", "The program goes on; change something and it computes again.")
         device_failed = bool(getattr(error, "device_failed", False))
-        self._post(Failure(generation, sentence, advice, getattr(error, "details", "") or details, device_failed))
+        details = getattr(error, "details", "") or details
+        self._post(Failure(generation, sentence, advice, details, device_failed, ends_picture=ends_picture))

@@ -6,7 +6,7 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 import gc
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,20 @@ from PySide6.QtWidgets import QApplication
 # A deadline would make a test of the mathematics a test of the machine.
 settings.register_profile("attnviz", deadline=None)
 settings.load_profile("attnviz")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol() -> Generator[None, object, object]:
+    """Collect garbage between tests alone.
+
+    When a test has ended, nothing but the widget itself holds on to its Python side. Were that collected while Qt
+    paints the widget, as may happen in the last round of events, the widget would go under the painter.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 @pytest.fixture(autouse=True)

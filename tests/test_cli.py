@@ -16,8 +16,10 @@ from attnviz import cli
 from attnviz.spec import (
     FIELDS,
     MAX_TOKENS,
+    STAGES,
     Blocks,
     Causal,
+    Drawn,
     Full,
     Lesson,
     MaskFile,
@@ -183,6 +185,13 @@ def described(tmp_path, *arguments):
         (("--fill", "-1e9"), {"fill": -1e9}),
         (("--fill", "0", "--mask", "neg-inf"), {"fill": 0.0}),
         (("--fill", "-inf"), {"fill": -math.inf}),
+        (("--mask", "multiply"), {"mask": "multiply"}),
+        (("--mask", "add", "--fill", "-1e4"), {"mask": "add", "fill": -1e4}),
+        (("--top-k", "3"), {"top_k": 3}),
+        (("--projection", "rand"), {"projection": "rand"}),
+        (("--projection", "none"), {"projection": "none", "num_heads": 1, "d_out": 3}),
+        (("--mask-shape", "drawn:0:0-0,1:0-1,2:1-2"), {"mask_shape": Drawn(runs=((0, 0, 0), (1, 0, 1), (2, 1, 2)))}),
+        (("--lesson", "one-class"), {"source": Lesson(name="one-class"), "seed": 3, "fill": -1e9}),
         (("--heads", "6", "--num-kv-heads", "2"), {"num_heads": 6, "num_kv_heads": 2}),
         (("--heads", "6", "--kv-heads", "3"), {"num_heads": 6, "num_kv_heads": 3}),
         (("--heads", "6"), {"num_heads": 6, "num_kv_heads": 6}),
@@ -217,10 +226,13 @@ def test_an_option_sets_its_field_of_the_view(tmp_path, arguments, expected):
 
 def test_what_a_spec_file_has_can_be_taken_back(tmp_path):
     path = tmp_path / "a.json"
-    spec, view = make_spec(soft_cap=5.0, fill=-9.0, num_kv_heads=1), View(rows=(1, 2), cols=(0, 3), pooling="mean")
+    spec, view = (
+        make_spec(soft_cap=5.0, fill=-9.0, num_kv_heads=1, top_k=2, projection="rand"),
+        View(rows=(1, 2), cols=(0, 3), pooling="mean"),
+    )
     path.write_text(to_json(spec, view))
-    taken = ("--soft-cap", "none", "--fill", "-inf", "--kv-heads", "2", "--mask-shape", "causal", "--rows", "all",
-             "--cols", "all", "--pooling", "max")  # fmt: skip
+    taken = ("--soft-cap", "none", "--top-k", "none", "--projection", "linear", "--fill", "-inf", "--kv-heads", "2",
+             "--mask-shape", "causal", "--rows", "all", "--cols", "all", "--pooling", "max")  # fmt: skip
     assert described(tmp_path, "--spec", path, *taken) == (make_spec(), View())
     assert described(tmp_path, "--spec", path) == (spec, view)
 
@@ -254,7 +266,7 @@ def test_queries_and_keys_are_read_from_a_file(tmp_path, monkeypatch):
     opened = []
     from attnviz import app
 
-    monkeypatch.setattr(app, "run_window", lambda asked, platform_was_ours: opened.append(asked) or 0)
+    monkeypatch.setattr(app, "run_window", lambda asked, **_: opened.append(asked) or 0)
     upper = path.rename(tmp_path / "my.NPZ")
     assert cli.run([str(upper)]) == 0
     assert cli.run([str(upper), "--rows", "2:"]) == 0
@@ -271,6 +283,37 @@ def test_arrays_that_the_program_wrote_open_as_queries_and_keys(tmp_path):
     read = data_of(again, "--qk", str(path))
     np.testing.assert_allclose(read["weights"], arrays["weights"], atol=1e-6)
     assert read["tokens"].tolist() == arrays["tokens"].tolist()
+
+
+def test_what_is_wrong_in_a_file_is_said_by_the_files_own_names(tmp_path, capsys):
+    path = tmp_path / "soft_cap.json"
+    path.write_text('{"num_heads": 0}')
+    assert cli.run(["render", "--image", str(tmp_path / "x.png"), "--spec", str(path)]) == 2
+    assert capsys.readouterr().err == f"attnviz: {path}: num_heads is 0: give a whole number from 1 to 1,024\n"
+
+
+def test_a_picture_before_dropout_says_where_it_acts_and_remarks_go_to_stderr(tmp_path, capsys):
+    out = ("render", "--size", "300x300", "--image", str(tmp_path / "x.png"))
+
+    def said(*arguments):
+        assert cli.run([*out, *arguments]) == 0
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        return captured.err.splitlines()
+
+    assert said("--dropout", "0.5") == ["attnviz: dropout acts after this stage: see --stage dropped_weights"]
+    assert said("--dropout", "0.5", "--dropout-site", "context")[0].endswith("--stage dropped_context")
+    assert said("--dropout", "0.5", "--stage", "weights") == []
+    assert said("--dropout", "0.5", "--stage", "dropped_weights") == []
+    assert said("--dropout", "0.5", "--eval") == []
+    (nan,) = said("--mask", "three-step", "--scores", "0 0 200; 0 0 1; 0 0 1")
+    assert nan.startswith("attnviz: 1 row is NaN")
+
+
+def test_help_lists_the_stages(capsys):
+    assert cli.run(["render", "--help"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert all(stage in told for stage in STAGES)
 
 
 def test_files_that_a_saved_spec_names_and_that_are_gone_end_with_1(tmp_path, capsys):
@@ -290,26 +333,41 @@ def test_files_that_a_saved_spec_names_and_that_are_gone_end_with_1(tmp_path, ca
 WRONG_FILES = [
     (["--qk", "no.npz"], "cannot read no.npz: there is no such file"),
     (["--qk", "spec.json"], "no .npz, .npy or .safetensors"),
-    (["--qk", "qk.npz", "--heads", "2"], "this source fixes it at 4"),
+    (["--qk", "qk.npz", "--heads", "2"], "--heads is 2, but this source fixes it at 4"),
+    (["--qk", "qk.npz", "--heads", "2"], "leave --heads out"),
     (["--qk", "qk.npz", "--length", "4"], "two sources"),
     (["--mask-shape", "no.npy"], "cannot read no.npy: there is no such file"),
     (["--mask-shape", "triangle"], "give causal, full, window:W"),
-    (["--mask-shape", "window:0"], "mask_shape is 0"),
+    (["--mask-shape", "window:0"], "--mask-shape is 0: give 1 or more for window:W"),
+    (["--mask-shape", "pad-left:-1"], "give 0 or more for pad-left:N"),
+    (["--mask-shape", "blocks:3,0"], "give 1 or more for blocks:A,B,…"),
     (["--mask-shape", "window:x"], "give causal, full, window:W"),
     (["--mask-shape", "mask.npy"], "its mask is 3 × 3, but there are 6 queries × 6 keys"),
     (["--mask-shape", "qk.npz"], "no .npy file"),
-    (["--fill", "0", "--mask", "none"], "fill belongs to --mask neg-inf"),
-    (["--fill", "0", "--mask", "three-step"], "fill belongs to --mask neg-inf"),
+    (["--fill", "0", "--mask", "none"], "fill belongs to --mask neg-inf or add"),
+    (["--fill", "0", "--mask", "three-step"], "fill belongs to --mask neg-inf or add"),
+    (["--fill", "0", "--mask", "multiply"], "fill belongs to --mask neg-inf or add"),
+    (["--top-k", "0"], "--top-k is 0"),
+    (["--top-k", "few"], "neither none nor a whole number"),
+    (["--top-k", "2", "--mask", "three-step"], "acts after the softmax"),
+    (["--projection", "rand", "--out-proj"], "--out-proj belongs to projections of nn.Linear"),
+    (["--length", "9", "--random-qk", "--projection", "none"], "there are no projections"),
+    (["--mask-shape", "drawn:0:2-1"], "the run 0:2-1"),
+    (["--mask-shape", "drawn:0"], "drawn:ROW:FIRST-LAST"),
     (["--fill", "nan"], "fill is nan"),
     (["--fill", "low"], "neither -inf nor a number"),
-    (["--heads", "4", "--kv-heads", "3"], "a number that divides 4"),
-    (["--soft-cap", "0"], "soft_cap is 0"),
+    (["--heads", "4", "--kv-heads", "3"], "--kv-heads is 3, which 4 heads cannot share evenly"),
+    (["--soft-cap", "0"], "--soft-cap is 0"),
+    (["--soft-cap", "5", "--scale-after-mask"], "it cannot be used with --scale-after-mask"),
     (["--soft-cap", "much"], "neither none nor a number"),
     (["--rows", "3"], "no range"),
     (["--rows", "a:b"], "no range"),
-    (["--rows", "3:3"], "rows is 3:3"),
-    (["--rows", "-2:3"], "rows is -2:3"),
-    (["--cols", "6:9"], "cols begins at 6, but the map has 6"),
+    (["--rows", "3:3"], "--rows is 3:3: the end must lie beyond the start"),
+    (["--rows", "4:2"], "--rows is 4:2: the end must lie beyond the start"),
+    (["--rows", "-2:3"], "'-2:3': rows count from 0"),
+    (["--rows", "-2:"], "'-2:': rows count from 0"),
+    (["--cols", ":-1"], "':-1': columns count from 0"),
+    (["--cols", "6:9"], "--cols begins at 6, but the map has 6"),
     (["--pooling", "median"], "median"),
     (["--pattern", "sink"], "--pattern belongs to --length"),
     (["--pattern", "zebra", "--length", "9"], "zebra"),
@@ -339,9 +397,9 @@ def test_two_files_of_queries_and_keys_are_refused(tmp_path, capsys):
 
 WRONG = [
     (["render"], "no output asked for"),
-    (["render", "--image", "x.png", "--heads", "0"], "num_heads is 0"),
-    (["render", "--image", "x.png", "--d-out", "5"], "d_out is 5"),
-    (["render", "--image", "x.png", "--dropout", "1"], "dropout is 1"),
+    (["render", "--image", "x.png", "--heads", "0"], "--heads is 0"),
+    (["render", "--image", "x.png", "--d-out", "5"], "--d-out is 5, which 2 heads cannot share evenly: give --d-out 4"),
+    (["render", "--image", "x.png", "--dropout", "1"], "--dropout is 1"),
     (["render", "--image", "x.png", "--mask", "maybe"], "maybe"),
     (["render", "--image", "x.png", "--stage", "row_sums"], "masked_scores"),
     (["render", "--image", "x.png", "--head", "2"], "0 to 1"),
@@ -349,7 +407,7 @@ WRONG = [
     (["render", "--image", "x.png", "--size", "0x0"], "0x0"),
     (["render", "--image", "x.png", "--size", "big"], "big"),
     (["render", "--image", "x.png", "--size", "100000x100000"], "100000x100000"),
-    (["render", "--image", "x.png", "--text", ""], "text is empty"),
+    (["render", "--image", "x.png", "--text", ""], "--text is empty"),
     (["render", "--image", "x.png", "--scores", "1 x"], "x"),
     (["render", "--image", "x.png", "--scores", "1 2; 3"], "scores"),
     (["render", "--image", "x.png", "--lesson", "journey", "--text", "a"], "two sources"),
@@ -360,8 +418,14 @@ WRONG = [
     (["render", "--image", "x.png", "--no-such-option"], "no-such-option"),
     (["render", "--image", "x.png", "--scores", "0 0", "--d-out", "2"], "this source has none"),
     (["render", "--image", "same", "--data", "same"], "one path"),
-    (["nowhere.json"], "nowhere.json"),
-    (["--heads", "0"], "num_heads is 0"),
+    (["render", "--image", "x.jpg"], "write .png"),
+    (["render", "--image", "a/x.PDF"], "write .png"),
+    (["render", "--data", "d.txt"], "write .npz"),
+    (["render", "--image", "x.png", "--spec", "."], "that is a folder"),
+    (["nowhere.json"], "cannot read nowhere.json: there is no such file; give the path"),
+    (["nowhere"], "'nowhere' is neither a command (render, devices, study) nor a file"),
+    (["no\0where"], "neither a command"),
+    (["--heads", "0"], "--heads is 0"),
 ]
 
 
@@ -450,7 +514,7 @@ def test_the_first_word_is_a_command_or_a_file(tmp_path, monkeypatch):
     opened = []
     from attnviz import app
 
-    monkeypatch.setattr(app, "run_window", lambda asked, platform_was_ours: opened.append(asked) or 0)
+    monkeypatch.setattr(app, "run_window", lambda asked, **_: opened.append(asked) or 0)
     path = tmp_path / "mine.json"
     path.write_text(to_json(make_spec(num_heads=3)))
     assert cli.run([]) == 0
@@ -516,13 +580,13 @@ def test_without_a_display_the_window_is_written_in_one_line(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "size"), [("2GB", 2_000_000_000), ("500 M", 500_000_000), ("1.5g", 1_500_000_000), ("7", 7)]
+    ("text", "size"), [("2GB", 2_000_000_000), ("500 M", 500_000_000), ("1.5g", 1_500_000_000), ("1MB", 1_000_000)]
 )
 def test_an_amount_of_memory(text, size):
     assert cli._Bytes().convert(text, None, None) == size
 
 
-@pytest.mark.parametrize("text", ["", "0", "-1", "much", "1e9", "2 PB", "nan"])
+@pytest.mark.parametrize("text", ["", "0", "-1", "much", "1e9", "2 PB", "nan", "2", "999 kB"])
 def test_what_is_no_amount_of_memory(text, tmp_path, capfd):
     assert cli.run(["render", "--image", str(tmp_path / "a.png"), "--memory", text]) == 2
     assert "such as 2GB" in capfd.readouterr().err
@@ -533,4 +597,4 @@ def test_memory_bounds_what_is_computed(tmp_path, capfd):
     assert cli.run(["render", "--length", "2000", "--image", out, "--memory", "1MB"]) == 1
     line = capfd.readouterr().err
     assert line.count("\n") == 1
-    assert "the budget is 1.0 MB, as it was set" in line
+    assert "the memory limit is 1.0 MB, as it was set" in line

@@ -242,9 +242,9 @@ def test_probes_give_the_exact_number_of_every_panel(stage):
 def test_what_cannot_fit_is_refused_before_allocating_with_bytes_and_budget():
     spec = make_spec(Text(text="word " * 10_000), num_heads=12)
     engine = Engine(budget_bytes=200_000_000)
-    with pytest.raises(ComputationError, match=r"12 heads × 10,000 tokens need .* MB, but the budget is 200 MB"):
+    with pytest.raises(ComputationError, match=r"12 heads × 10,000 tokens need .* MB, but the memory limit is 200 MB"):
         list(engine.stream(request(spec)))
-    with pytest.raises(ComputationError, match=r"12 heads × 10,000 tokens need .* GB, but the budget is 200 MB"):
+    with pytest.raises(ComputationError, match=r"12 heads × 10,000 tokens need .* GB, but the memory limit is 200 MB"):
         engine.arrays(spec)
     assert not engine._opener._kept
 

@@ -13,7 +13,7 @@ from PySide6.QtGui import QImage
 
 from attnviz import rendering
 from attnviz.engine import Engine
-from attnviz.figure import export, paint, png
+from attnviz.figure import export, paint, png, sides
 from attnviz.files import FileProblem
 from attnviz.frames import Finished, Outline, Progress, StageShape
 from attnviz.spec import Lesson, RandomEmbeddings, SpecError, Text, View, Viewport, from_json, make_spec
@@ -242,7 +242,7 @@ def said(monkeypatch):
 
         return recorded
 
-    for module in export, paint:
+    for module in export, paint, sides:
         monkeypatch.setattr(module, "draw_text", drawn(module.draw_text))
     return words
 
@@ -351,7 +351,7 @@ class Ticking:
         self.closed = 0
         self.asked = []
 
-    def stream(self, request, cancelled):
+    def stream(self, request, cancelled, *, unfinished=True):
         self.asked.append(request.viewport)
         try:
             yield None

@@ -14,6 +14,7 @@ from attnviz.figure.layout import (
     map_size,
     panel_layout,
     paper_layout,
+    screen_layout,
     subject_of,
 )
 from attnviz.frames import Outline, StageShape
@@ -124,10 +125,48 @@ def test_the_grid_that_makes_maps_largest_is_taken():
     assert len({panel.map_rect.x for panel in plan.panels}) == 4
 
 
-def test_up_to_six_heads_are_labelled_and_more_are_not():
-    for n_panels in (6, 7):
-        panels = figure_layout(SHAPES["journey"], n_panels, (1920, 1080)).panels
-        assert all((panel.row_labels is not None) == (n_panels == 6) for panel in panels)
+def test_a_large_grid_is_labelled_along_its_edges():
+    panels = figure_layout(SHAPES["journey"], 12, (900, 560)).panels
+    left, top = min(panel.map_rect.x for panel in panels), min(panel.map_rect.y for panel in panels)
+    assert {panel.map_rect.x for panel in panels if panel.row_labels} == {left}
+    assert {panel.map_rect.y for panel in panels if panel.column_labels} == {top}
+    assert all((panel.row_labels is not None) == (panel.map_rect.x == left) for panel in panels)
+    assert all((panel.column_labels is not None) == (panel.map_rect.y == top) for panel in panels)
+    for panel in panels:
+        if panel.column_labels:
+            assert panel.title.bottom <= panel.column_labels.y  # the names stand at the map
+
+
+def test_three_heads_are_not_much_smaller_than_two():
+    two, three = (figure_layout(SHAPES["journey"], n, (920, 580)).panels[0].map_rect.width for n in (2, 3))
+    assert three >= 0.6 * two
+    assert all(panel.sums for panel in figure_layout(SHAPES["journey"], 3, (920, 580)).panels)
+
+
+def test_many_tiny_maps_have_no_labels():
+    assert not any(panel.row_labels for panel in figure_layout(SHAPES["journey"], 144, (900, 560)).panels)
+
+
+def test_the_others_stand_below_a_large_map_in_a_high_card():
+    high = figure_layout(SHAPES["journey"], 3, (450, 590), large_first=True).panels
+    wide = figure_layout(SHAPES["journey"], 3, (900, 590), large_first=True).panels
+    assert high[1].map_rect.y > high[0].map_rect.bottom
+    assert wide[1].map_rect.x > wide[0].map_rect.right
+    assert high[0].map_rect.width >= 200
+
+
+def test_a_thin_map_of_many_rows_is_wide_enough_to_be_seen():
+    assert map_size((600, 460), (32_768, 64))[0] == 96
+    assert map_size((40, 460), (32_768, 64))[0] <= 40
+
+
+def test_a_bare_map_fills_the_room():
+    plan = screen_layout(outline("weights", (1, 3, 3)), 1, (600, 560), unit=2.3, bare=True)
+    assert plan.captions == ()
+    assert plan.bar.width == plan.legend.width == 0
+    assert plan.panels[0].label_px >= 12 * 2.3
+    assert plan.panels[0].map_rect.height >= 390
+    assert Box(0, 0, 600, 560).holds(plan.panels[0].outer)
 
 
 def test_labels_give_way_where_they_would_take_the_maps_place():
@@ -205,6 +244,8 @@ def test_a_window_has_a_layout_of_its_own():
     assert subject_of(whole, ((0, 20), (0, 20))) == subject_of(whole)
     part = subject_of(whole, ((10, 14), (8, 20)))
     assert (part.rows, part.cols, part.square) == (4, 12, True)
+    assert not part.sums  # they are of whole rows
+    assert subject_of(whole, ((10, 14), (0, 20))).sums
     assert part.row_ems < 1 < part.column_ems == subject_of(whole).column_ems
     first, second = (paper_layout(whole, 1, (800, 600), 0.6, window) for window in (None, ((10, 14), (8, 20))))
     assert first.panels[0].map_rect.width == first.panels[0].map_rect.height

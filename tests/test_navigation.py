@@ -180,3 +180,21 @@ def test_a_small_pan_asks_for_nothing_and_a_large_one_does():
     edge = Window(0, 512, 0, 512)
     rows, cols, _ = nav.asked(edge, shape, pixels)
     assert nav.serves(rows, cols, edge, shape)
+
+
+@given(
+    top=st.floats(0, 900), left=st.floats(0, 900), length=st.floats(2, 100), row=st.integers(0, 999),
+    col=st.integers(0, 999),
+)  # fmt: skip
+def test_a_window_follows_a_cell_no_further_than_it_must(top, left, length, row, col):
+    window = Window(top, top + length, left, left + length)
+    moved = nav.following(window, (1000, 1000), (row, col))
+    assert moved.top <= row + 1e-9
+    assert row + 1 <= moved.bottom + 1e-9
+    assert moved.left <= col + 1e-9
+    assert col + 1 <= moved.right + 1e-9
+    assert moved.bottom - moved.top == pytest.approx(length)
+    if window.top <= row and row + 1 <= window.bottom:
+        assert (moved.top, moved.bottom) == (window.top, window.bottom)
+    else:
+        assert abs(moved.top - window.top) <= abs(row - window.top) + 1 + length

@@ -9,7 +9,7 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QImage, QPainter
 
 from attnviz import colour
-from attnviz.figure import cells, export, layout, marks, paint
+from attnviz.figure import cells, export, layout, marks, paint, peeking
 from attnviz.figure.fonts import draw_text, elided, load_fonts, sized, text_width, undrawable
 from attnviz.files import FileProblem
 from attnviz.frames import CellClass, Counts, Finished, Frame, Outline, Scale, StageShape
@@ -295,7 +295,7 @@ def test_small_hidden_cells_share_a_line_on_the_edge_of_what_is_shown(shape, sid
 
 @pytest.mark.parametrize("shape", SHAPES_OF_MASKS, ids=shape_text)
 def test_runs_of_many_rows_are_those_of_each(shape):
-    firsts, ends = cells._visible_runs(cells.Peeking(shape, 3, 20), range(0, 17, 2))
+    firsts, ends = peeking._visible_runs(cells.Peeking(shape, 3, 20), range(0, 17, 2))
     each = [visible_run(shape, row + 3, 20) for row in range(0, 17, 2)]
     for (first, end), one, other in zip(each, firsts.tolist(), ends.tolist(), strict=True):
         assert (one, other) == (first, end) or (first >= end and one >= other)

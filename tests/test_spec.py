@@ -11,6 +11,7 @@ from attnviz.spec import (
     AttentionSpec,
     Blocks,
     Causal,
+    Drawn,
     Full,
     Lesson,
     MaskFile,
@@ -94,6 +95,13 @@ def test_defaults_are_the_contracts():
         ({"fill": math.nan}, "fill", "nan"),
         ({"fill": "low"}, "fill", "low"),
         ({"mask_shape": "causal"}, "mask_shape", "causal"),
+        ({"mask": "subtract"}, "mask", "multiply, add"),
+        ({"projection": "square"}, "projection", "linear, rand, none"),
+        ({"projection": "rand", "qkv_bias": True}, "qkv_bias", "projection is rand"),
+        ({"projection": "none", "num_heads": 2}, "num_heads", "give 1"),
+        ({"top_k": 0}, "top_k", "1 to 1,048,576"),
+        ({"top_k": 1.5}, "top_k", "1.5"),
+        ({"top_k": 3, "mask": "multiply"}, "top_k", "none, neg-inf or add"),
     ],
 )
 def test_invalid_fields_are_refused_in_a_sentence_that_names_field_value_and_remedy(fields, field, words):
@@ -137,6 +145,8 @@ def test_invalid_fields_are_refused_in_a_sentence_that_names_field_value_and_rem
         lambda: PadRight(count=-1),
         lambda: Blocks(lengths=()),
         lambda: Blocks(lengths=(3, 0)),
+        lambda: Drawn(runs=((0, 2, 1),)),
+        lambda: TypedScores(scores=((0.0,),), values=((0.0,) * 1025,)),
         lambda: View(rows=(-1, 4)),
         lambda: View(cols=(4, 4)),
         lambda: View(rows=(5, 4)),
@@ -205,6 +215,8 @@ def test_typed_matrices_have_one_head_and_no_cap_on_weights():
         make_spec(CAT, num_kv_heads=2)
     with pytest.raises(SpecError, match="dropout alone applies"):
         make_spec(TypedWeights(weights=((1.0,),)), soft_cap=5.0)
+    with pytest.raises(SpecError, match="dropout alone applies"):
+        make_spec(TypedWeights(weights=((1.0,),)), top_k=2)
     assert make_spec(CAT, soft_cap=5).soft_cap == 5
 
 
@@ -237,6 +249,17 @@ def test_another_source_takes_over_what_both_can_have():
             "inputs queries keys values scores scaled_scores weights context joined output",
         ),
         (make_spec(CAT, mask="none"), "scaled_scores weights context"),
+        (make_spec(CAT, mask="none", top_k=1), "scaled_scores masked_scores weights context"),
+        (make_spec(CAT, mask="multiply"), "scaled_scores unmasked_weights weights context"),
+        (make_spec(CAT, mask="add"), "scaled_scores masked_scores weights context"),
+        (make_spec(RandomQK(length=4), mask="add", scale_after_mask=True),
+         "queries keys scores masked_scores scaled_scores weights"),
+        (make_spec(RandomQK(length=4), mask="multiply", scale_after_mask=True),
+         "queries keys scores scaled_scores unmasked_weights weights"),
+        (make_spec(projection="none", dropout=0.5),
+         "inputs scores scaled_scores masked_scores weights dropped_weights context"),
+        (make_spec(projection="rand"),
+         "inputs queries keys values scores scaled_scores masked_scores weights context joined output"),
         (make_spec(TypedScores(scores=((0.0,),))), "scaled_scores masked_scores weights"),
         (make_spec(TypedWeights(weights=((1.0,),)), dropout=0.5), "weights dropped_weights"),
         (make_spec(RandomQK(length=4)), "queries keys scores scaled_scores masked_scores weights"),
@@ -254,6 +277,13 @@ def test_a_cell_is_masked_only_from_the_stage_on_which_the_mask_acts():
     book = make_spec(scale_after_mask=True)
     assert masked_at(book, "scaled_scores")
     assert not masked_at(make_spec(), "scaled_scores")
+    multiply = make_spec(mask="multiply", dropout=0.5)
+    assert [masked_at(multiply, n) for n in ("scaled_scores", "unmasked_weights", "weights", "dropped_weights")] == [
+        False, False, True, True,
+    ]  # fmt: skip
+    assert masked_at(make_spec(mask="add"), "masked_scores")
+    assert masked_at(make_spec(mask="none", top_k=1), "weights")
+    assert not masked_at(make_spec(mask="none", top_k=1), "scaled_scores")
     assert not masked_at(make_spec(mask="none"), "weights")
 
 
@@ -276,6 +306,12 @@ shapes = st.one_of(
     st.builds(Prefix, length=st.integers(0, 99)),
     st.builds(PadLeft, count=st.integers(0, 99)),
     st.builds(PadRight, count=st.integers(0, 99)),
+    st.builds(
+        Drawn,
+        runs=st.lists(
+            st.tuples(st.integers(0, 99), st.integers(0, 40), st.integers(40, s.MAX_DRAWN - 1)), max_size=5
+        ).map(tuple),
+    ),
     st.builds(Blocks, lengths=st.lists(st.integers(1, 99), min_size=1, max_size=4).map(tuple)),
 )
 kinds = st.sampled_from(["sink", "local", "previous", "stripes", "topics", "mixed"])
@@ -287,7 +323,9 @@ names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 def specs(draw):
     scores = tuple(map(tuple, draw(square)))
     source = draw(
-        st.sampled_from([Lesson(), CAT, RandomEmbeddings(length=9), TypedWeights(weights=((0.5, 0.5),))])
+        st.sampled_from(
+            [Lesson(), CAT, Lesson(name="one-class"), RandomEmbeddings(length=9), TypedWeights(weights=((0.5, 0.5),))]
+        )
         | st.builds(RandomQK, length=st.integers(1, 50), qk_scale=numbers)
         | st.builds(Text, text=names.filter(str.strip))
         | st.builds(Pattern, length=st.integers(1, 1 << 20), pattern=kinds)
@@ -304,7 +342,9 @@ def specs(draw):
         | st.just(TypedScores(scores=scores, tokens=tuple(draw(names) for _ in scores[0])))
     )
     given = {
-        "mask": st.sampled_from(["none", "three-step", "neg-inf"]),
+        "mask": st.sampled_from(s.CHOICES["mask"]),
+        "projection": st.sampled_from(s.CHOICES["projection"]),
+        "top_k": st.none() | st.integers(1, s.MAX_TOKENS),
         "dropout": st.floats(0, 1, exclude_max=True),
         "dropout_seed": st.integers(0, s.MAX_SEED),
         "dropout_generator": st.sampled_from(["portable", "torch"]),
@@ -325,6 +365,12 @@ def specs(draw):
     fields = {f: draw(v) for f, v in given.items() if f not in fixed_by(source) and draw(st.booleans())}
     if "num_kv_heads" in fields:  # as many heads as can share them
         fields["num_heads"] = fields["num_kv_heads"] * draw(st.integers(1, 3))
+    if fields.get("mask") in ("three-step", "multiply"):
+        fields.pop("top_k", None)
+    if fields.get("projection", "linear") != "linear":
+        fields.pop("qkv_bias", None)
+    if fields.get("projection") == "none":
+        fields = {name: value for name, value in fields.items() if name not in ("num_heads", "num_kv_heads")}
     return make_spec(source, **fields)
 
 
@@ -342,6 +388,24 @@ def test_every_spec_survives_the_round_trip(spec, view):
     assert set(fields) == {"version", "view", *FIELDS}
 
 
+@given(specs(), st.data())
+def test_any_edit_gives_a_spec_or_says_why_not(spec, data):
+    field = data.draw(st.sampled_from(["mask", "projection", "top_k", "implementation", "num_heads", "source"]))
+    value = {
+        "top_k": st.none() | st.integers(1, 9),
+        "num_heads": st.integers(1, 4),
+        "source": st.sampled_from([Lesson(), CAT, Lesson(name="one-class"), Text(text="a b"), RandomQK(length=3)]),
+    }.get(field, st.sampled_from(s.CHOICES.get(field, ("",))))
+    change = {field: data.draw(value)}
+    try:
+        changed = edited(spec, **change)
+    except SpecError as error:
+        assert error.field in FIELDS  # noqa: PT017
+    else:
+        assert getattr(changed, field) == change[field]
+        assert from_json(to_json(changed))[0] == changed
+
+
 @pytest.mark.parametrize(
     ("field", "value", "written"),
     [
@@ -356,6 +420,11 @@ def test_every_spec_survives_the_round_trip(spec, view):
         ("mask_shape", PadRight(count=8), {"kind": "pad-right", "count": 8}),
         ("mask_shape", Blocks(lengths=(1, 2)), {"kind": "blocks", "lengths": [1, 2]}),
         ("mask_shape", MaskFile(path="/m.npy", sha256="ab"), {"kind": "file", "path": "/m.npy", "sha256": "ab"}),
+        ("mask_shape", Drawn(runs=((1, 0, 2),)), {"kind": "drawn", "runs": [[1, 0, 2]]}),
+        ("mask", "multiply", "multiply"),
+        ("projection", "rand", "rand"),
+        ("top_k", 3, 3),
+        ("source", Lesson(name="one-class"), {"kind": "lesson", "name": "one-class"}),
         ("source", Pattern(length=9, pattern="sink"), {"kind": "pattern", "length": 9, "pattern": "sink"}),
         ("source", READ, {"kind": "qk", **{name: getattr(READ, name) for name in READ.__struct_fields__}}),
     ],
@@ -387,7 +456,7 @@ def test_minus_infinity_is_a_string_and_a_token_of_that_name_stays_a_token():
         ("", "no JSON"),
         ("[]", "no JSON object"),
         ('{"colour": 1}', "unknown field 'colour'"),
-        ('{"version": 2, "fill": 0}', "made by a newer version"),
+        ('{"version": 3, "fill": 0}', "made by a newer version"),
         ('{"version": 9}', "newer version"),
         ('{"version": "x"}', "version"),
         ('{"view": 3}', "view"),
@@ -402,6 +471,11 @@ def test_minus_infinity_is_a_string_and_a_token_of_that_name_stays_a_token():
         ('{"soft_cap": "-inf"}', "soft_cap"),
         ('{"num_kv_heads": 5}', "num_kv_heads is 5"),
         ('{"mask_shape": {"kind": "star"}}', "star"),
+        ('{"mask_shape": {"kind": "drawn", "runs": [[0, 1]]}}', "mask_shape"),
+        ('{"mask_shape": {"kind": "drawn", "runs": [[0, 2, 1]]}}', "0:2-1"),
+        ('{"source": {"kind": "lesson", "name": "two-class"}}', "two-class"),
+        ('{"top_k": 0}', "top_k is 0"),
+        ('{"projection": "none", "num_heads": 1, "d_out": 2}', "without projections"),
         ('{"mask_shape": {"kind": "window"}}', "width"),
         ('{"mask_shape": {"kind": "window", "width": 0}}', "mask_shape is 0"),
         ('{"source": {"kind": "pattern", "length": 9, "pattern": "zebra"}}', "zebra"),
@@ -438,6 +512,71 @@ def test_a_shape_without_its_number_is_refused(text):
 def test_a_shape_of_an_impossible_size_is_refused(text):
     with pytest.raises(SpecError, match="mask_shape is"):
         s.parse_shape(text)
+
+
+# Written by version 1, which had none of projection, top_k, multiply, add, drawn masks or one-class.
+WRITTEN_BEFORE = {
+    """{"version": 1, "source": {"kind": "lesson", "name": "journey"}, "num_heads": 1, "num_kv_heads": 1, "d_model": 3,
+    "d_out": 2, "implementation": "stacked", "out_proj": false, "qkv_bias": false, "scale": "auto",
+    "scale_after_mask": true, "soft_cap": null, "mask": "neg-inf", "fill": "-inf", "mask_shape": {"kind": "causal"},
+    "dropout": 0.0, "dropout_site": "weights", "dropout_seed": 789, "dropout_generator": "portable", "training": true,
+    "batch": 1, "seed": 789, "device": "cpu", "dtype": "float32", "view": {"stage": "masked_scores", "head": 0,
+    "rows": null, "cols": null, "pooling": "max", "norm": "auto", "colours": "viridis"}}""": (
+        make_spec(num_heads=1, d_out=2, seed=789, scale_after_mask=True), View(stage="masked_scores", head=0),
+    ),
+    """{"version": 1, "source": {"kind": "lesson", "name": "cat-eats-fish"}, "num_heads": 1, "num_kv_heads": 1,
+    "d_model": null, "d_out": null, "implementation": "stacked", "out_proj": false, "qkv_bias": false, "scale": "none",
+    "scale_after_mask": false, "soft_cap": null, "mask": "none", "fill": "-inf", "mask_shape": {"kind": "causal"},
+    "dropout": 0.5, "dropout_site": "weights", "dropout_seed": 123, "dropout_generator": "portable", "training": true,
+    "batch": 1, "seed": 123, "device": "cpu", "dtype": "float32", "view": {"stage": "weights", "head": null,
+    "rows": null, "cols": null, "pooling": "max", "norm": "unit", "colours": "viridis"}}""": (
+        make_spec(CAT, mask="none", dropout=0.5), View(norm="unit"),
+    ),
+    """{"version": 1, "source": {"kind": "text", "text": "猫 a"}, "num_heads": 4, "num_kv_heads": 2, "d_model": 256,
+    "d_out": 256, "implementation": "split", "out_proj": true, "qkv_bias": false, "scale": "auto",
+    "scale_after_mask": false, "soft_cap": 30.0, "mask": "three-step", "fill": "-inf", "mask_shape":
+    {"kind": "pad-left", "count": 1}, "dropout": 0.0, "dropout_site": "weights", "dropout_seed": 123,
+    "dropout_generator": "portable", "training": true, "batch": 1, "seed": 123, "device": "cpu", "dtype": "float32",
+    "view": {"stage": "weights", "head": null, "rows": [0, 2], "cols": null, "pooling": "max", "norm": "auto",
+    "colours": "viridis"}}""": (
+        make_spec(
+            Text(text="猫 a"), implementation="split", num_heads=4, num_kv_heads=2, mask="three-step",
+            mask_shape=PadLeft(count=1), soft_cap=30.0,
+        ),
+        View(rows=(0, 2)),
+    ),
+    """{"version": 1, "source": {"kind": "scores", "scores": [[0.0, "-inf"], [1.0, 2.0]], "values": [[1.0], [2.0]],
+    "dims": ["x"], "tokens": ["a", "-inf"]}, "num_heads": 1, "num_kv_heads": 1, "d_model": null, "d_out": null,
+    "implementation": "stacked", "out_proj": false, "qkv_bias": false, "scale": "none", "scale_after_mask": false,
+    "soft_cap": null, "mask": "neg-inf", "fill": -1000000000.0, "mask_shape": {"kind": "causal"}, "dropout": 0.0,
+    "dropout_site": "weights", "dropout_seed": 123, "dropout_generator": "portable", "training": true, "batch": 1,
+    "seed": 123, "device": "cpu", "dtype": "float32"}""": (
+        make_spec(
+            TypedScores(
+                scores=((0.0, -math.inf), (1.0, 2.0)), values=((1.0,), (2.0,)), dims=("x",), tokens=("a", "-inf")
+            ),
+            fill=-1e9,
+        ),
+        View(),
+    ),
+    """{"version": 1, "source": {"kind": "qk", "path": "/data/qk.npz", "sha256": "00", "heads": 8, "kv_heads": 2,
+    "queries": 5, "length": 9, "d_head": 16}, "num_heads": 8, "num_kv_heads": 2, "d_model": null, "d_out": 128,
+    "implementation": "stacked", "out_proj": false, "qkv_bias": false, "scale": "auto", "scale_after_mask": false,
+    "soft_cap": null, "mask": "neg-inf", "fill": "-inf", "mask_shape": {"kind": "blocks", "lengths": [3, 4]},
+    "dropout": 0.0, "dropout_site": "weights", "dropout_seed": 123, "dropout_generator": "portable", "training": true,
+    "batch": 1, "seed": 123, "device": "cpu", "dtype": "bfloat16", "view": {}}""": (
+        make_spec(
+            QKFile(path="/data/qk.npz", sha256="00", heads=8, kv_heads=2, queries=5, length=9, d_head=16),
+            dtype="bfloat16", mask_shape=Blocks(lengths=(3, 4)),
+        ),
+        View(),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", WRITTEN_BEFORE)
+def test_what_an_earlier_version_wrote_is_read(text):
+    assert from_json(text) == WRITTEN_BEFORE[text]
 
 
 def test_every_field_and_no_other_is_read():

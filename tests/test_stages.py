@@ -273,7 +273,7 @@ def test_torchs_draw_for_a_batch_is_one_a_head_in_head_order():
     for head in range(3):
         drawn = torch.empty(1, 6, 6).bernoulli_(0.5, generator=generator).bool()
         assert torch.equal(computed(spec, head).kept, drawn)
-        assert torch.equal(computed(spec, 2 - head, torch_keep=drawn).kept, drawn)
+        assert torch.equal(computed(spec, 2 - head, drawn_keep=drawn).kept, drawn)
 
 
 def test_nothing_is_dropped_in_inference():

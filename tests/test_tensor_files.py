@@ -16,10 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import save_file
 
-from attnviz import tensor_files
+from attnviz import rendering
 from attnviz.files import FileProblem
-from attnviz.spec import MaskFile, QKFile, SpecError, edited, make_spec
-from attnviz.tensor_files import describe_mask, describe_qk, open_mask, open_qk, sha256_of
+from attnviz.spec import MaskFile, QKFile, SpecError, Text, TypedScores, View, edited, make_spec
+from attnviz.tensor_files import describe_mask, describe_qk, open_mask, open_qk, opened, sha256_of
 
 HEADS, KV_HEADS, N_QUERIES, N_KEYS, D_HEAD = 4, 2, 5, 7, 3
 RNG = np.random.default_rng(1)
@@ -138,7 +138,7 @@ def test_a_file_larger_than_memory_is_mapped(tmp_path, monkeypatch):
     with path.open("wb") as file:
         file.write(header_of(header.ljust(117) + "\n"))
         file.truncate(128 + 4 * 2 * 512 * (1 << 26))
-    monkeypatch.setattr(tensor_files._OpenFile, "sha256", lambda self: "0" * 64)
+    monkeypatch.setattr(opened.OpenFile, "sha256", lambda self: "0" * 64)
     try:
         read = open_qk(describe_qk(path))
         assert read.keys.shape == shape[1:]
@@ -179,8 +179,8 @@ def test_a_file_that_is_gone_or_has_changed_is_said(tmp_path):
 
 def test_a_hash_is_computed_once_for_a_path_size_and_time(tmp_path, monkeypatch):
     asked = []
-    digest = tensor_files.hashlib.file_digest
-    monkeypatch.setattr(tensor_files.hashlib, "file_digest", lambda *given: asked.append(1) or digest(*given))
+    digest = opened.hashlib.file_digest
+    monkeypatch.setattr(opened.hashlib, "file_digest", lambda *given: asked.append(1) or digest(*given))
     path = tmp_path / "a"
     path.write_bytes(b"abc")
     first = [sha256_of(path) for _ in range(3)]
@@ -192,16 +192,52 @@ def test_a_hash_is_computed_once_for_a_path_size_and_time(tmp_path, monkeypatch)
     assert len(asked) == 2
 
 
+def _replaced(path, array):
+    """Another file in the place of ``path``, of the same size and time of writing."""
+    npy(path.with_name("other.npy"), array)
+    path.with_name("other.npy").replace(path)
+
+
+@pytest.mark.parametrize("change", [npy, _replaced])
+def test_a_file_that_keeps_its_size_and_time_has_changed_all_the_same(tmp_path, change):
+    path = npy(tmp_path / "a.npy", np.stack([Q[:2, :, :], Q[:2, :, :]]))
+    shape = npy(tmp_path / "m.npy", np.tri(5, dtype=np.uint8))
+    source, mask = describe_qk(path), describe_mask(shape)
+    for changed, array in (path, np.stack([Q[:2] + 1, Q[:2]])), (shape, np.full((5, 5), 7, np.uint8)):
+        times = changed.stat()
+        change(changed, array)
+        os.utime(changed, ns=(times.st_atime_ns, times.st_mtime_ns))
+        assert changed.stat().st_size == times.st_size
+    with pytest.raises(FileProblem, match="has changed since the spec was made"):
+        open_qk(source)
+    with pytest.raises(FileProblem, match="has changed since the spec was made"):
+        open_mask(mask, 5, 5)
+    with pytest.raises(SpecError, match="not all 0 or 1"):
+        describe_mask(shape)
+
+
+def test_what_render_wrote_of_a_batch_or_of_typed_scores_is_said(tmp_path):
+    batch = make_spec(Text(text="a b c"), batch=2)
+    rendering.write_arrays(tmp_path / "b.npz", batch, View())
+    with pytest.raises(SpecError, match=r"queries has the shape \(2, 2, 3, \d+\), a batch first; save one item of it"):
+        describe_qk(tmp_path / "b.npz")
+    rendering.write_arrays(tmp_path / "t.npz", make_spec(TypedScores(scores=((0.0, 1.0), (1.0, 0.0)))), View())
+    with pytest.raises(SpecError, match="it lacks arrays named q and k"):
+        describe_qk(tmp_path / "t.npz")
+    rendering.write_arrays(tmp_path / "one.npz", edited(batch, batch=1), View())
+    assert describe_qk(tmp_path / "one.npz").length == 3
+
+
 def test_a_file_that_grows_while_it_is_read_is_said(tmp_path, monkeypatch):
     path = tmp_path / "a"
     path.write_bytes(b"abc")
-    digest = tensor_files.hashlib.file_digest
+    digest = opened.hashlib.file_digest
 
     def meanwhile(*given):
         path.write_bytes(b"abcd")
         return digest(*given)
 
-    monkeypatch.setattr(tensor_files.hashlib, "file_digest", meanwhile)
+    monkeypatch.setattr(opened.hashlib, "file_digest", meanwhile)
     with pytest.raises(FileProblem, match="being written to"):
         sha256_of(path)
 
@@ -284,7 +320,7 @@ BROKEN = {
     "structured": (lambda p: npz(p / "a.npz", q=np.zeros(3, "f4,f4"), k=K), "'structured'"),
     "two dtypes": (lambda p: npz(p / "a.npz", q=Q.astype(np.float16), k=K), "queries are float16 but keys float32"),
     "one axis": (lambda p: npz(p / "a.npz", q=Q[0, 0], k=K), r"\(3,\); give \(heads, tokens, d_head\)"),
-    "four axes": (lambda p: npz(p / "a.npz", q=Q[None], k=K), r"\(1, 4, 5, 3\); give"),
+    "four axes": (lambda p: npz(p / "a.npz", q=Q[None], k=K), r"\(1, 4, 5, 3\), a batch first; save one item"),
     "d_head": (lambda p: npz(p / "a.npz", q=Q[..., :2], k=K), "2 numbers but a key 3"),
     "queries": (lambda p: npz(p / "a.npz", q=Q, k=K[:, :4]), "5 queries but 4 keys"),
     "uneven heads": (lambda p: npz(p / "a.npz", q=Q[:3], k=K), "3 heads of queries cannot share evenly"),
@@ -340,7 +376,7 @@ def test_a_file_that_may_not_be_read_is_said(tmp_path, monkeypatch):
     def refuse(*_given):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(tensor_files.os, "open", refuse)  # root may read anything
+    monkeypatch.setattr(opened.os, "open", refuse)  # root may read anything
     with pytest.raises(SpecError, match="you may not read it"):
         describe_qk(path)
 
@@ -375,7 +411,7 @@ def test_no_object_is_ever_unpickled(tmp_path):
 def test_what_is_compressed_must_fit_into_memory(tmp_path, monkeypatch):
     source = describe_qk(npz(tmp_path / "a.npz", compressed=True, q=Q, k=K))
     memory = type("Memory", (), {"available": 100})
-    monkeypatch.setattr(tensor_files.psutil, "virtual_memory", lambda: memory)
+    monkeypatch.setattr(opened.psutil, "virtual_memory", lambda: memory)
     with pytest.raises(FileProblem, match=r"unpacked, but 0\.0 GB are free; save it with numpy\.savez"):
         open_qk(source)
 

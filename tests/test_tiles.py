@@ -20,6 +20,7 @@ from attnviz.inputs import open_source
 from attnviz.spec import (
     Blocks,
     Causal,
+    Drawn,
     Full,
     PadLeft,
     PadRight,
@@ -33,7 +34,8 @@ from attnviz.spec import (
     edited,
     make_spec,
     padded_keys,
-    visible_run,
+    stages_of,
+    visible_runs,
 )
 from attnviz.tensor_files import describe_mask
 
@@ -44,6 +46,12 @@ MODES = {
     "neg-inf": {"mask": "neg-inf"},
     "fill 0": {"mask": "neg-inf", "fill": 0.0},
     "fill -1e9": {"mask": "neg-inf", "fill": -1e9},
+    "multiply": {"mask": "multiply"},
+    "add": {"mask": "add"},
+    "add -3": {"mask": "add", "fill": -3.0},
+    "add -1e9": {"mask": "add", "fill": -1e9},
+    "top-k": {"mask": "none", "top_k": 20},
+    "top-k, fill -3": {"mask": "neg-inf", "top_k": 20, "fill": -3.0},
 }
 SHAPES = {
     "causal": Causal(),
@@ -53,6 +61,9 @@ SHAPES = {
     "pad-left": PadLeft(count=9),
     "pad-right": PadRight(count=9),
     "blocks": Blocks(lengths=(100, 57)),
+    "drawn": Drawn(
+        runs=tuple((row, a, b) for row in range(20, 240) for a, b in ((row // 3, row // 2), (row, row + 9)))
+    ),
     "file": None,
 }
 LEVELS = {1: 257, 2: 150, 8: 40}
@@ -87,8 +98,8 @@ def visible_cells(spec, file_cells):
         return file_cells
     visible = np.zeros((LENGTH, LENGTH), bool)
     for row in range(LENGTH):
-        first, end = visible_run(spec.mask_shape, row, LENGTH)
-        visible[row, first:end] = True
+        for first, end in visible_runs(spec.mask_shape, row, LENGTH, LENGTH):
+            visible[row, first:end] = True
     return visible
 
 
@@ -105,7 +116,7 @@ def reference(spec, stage, visible):
     result = head_stages(
         spec,
         head=0,
-        keep={stage, "weights"},
+        keep={stage, "weights", "scaled_scores"},
         q=given.queries[0].to(dtype)[None],
         k=given.keys[0].to(dtype)[None],
         mask=mask,
@@ -114,8 +125,11 @@ def reference(spec, stage, visible):
     kinds = np.full(cells.shape, int(CellClass.ORDINARY), np.uint8)
     kinds[cells == 0] = CellClass.ZERO
     hidden = ~visible
-    if spec.mask == "neg-inf" and math.isfinite(fill_value(spec)):
+    if spec.fills and math.isfinite(fill_value(spec)):
         hidden &= (result.stages["weights"][0] == 0).numpy()  # a finite fill lets hidden cells weigh something
+    if spec.top_k is not None:
+        scores = np.where(visible, result.stages["scaled_scores"][0].double().numpy(), -np.inf)
+        hidden |= visible & (scores < np.sort(scores, 1)[:, -spec.top_k, None])
     if stage == "dropped_weights":
         kept = keep_portable(
             seed=spec.dropout_seed, site="weights", batch_item=0, head=0, n_queries=LENGTH, n_columns=LENGTH,
@@ -279,10 +293,13 @@ def test_every_pixel_is_written(dropout, monkeypatch):
 
 @pytest.mark.parametrize("factor", ["uniform", "per-row"])
 @pytest.mark.parametrize("stage", ["weights", "dropped_weights", "unmasked_weights", "unnormalised_weights"])
-def test_row_norms_are_those_of_the_dense_pass(factor, stage):
+@pytest.mark.parametrize("mode", [{}, {"mask": "multiply"}, {"mask": "add", "fill": -2.0}, {"top_k": 7}])
+def test_row_norms_are_those_of_the_dense_pass(factor, stage, mode):
     dropout = 0.3 if stage == "dropped_weights" else 0.0
-    mask = "three-step" if stage.startswith("un") else "neg-inf"
-    spec = make_spec(RandomQK(length=300), num_heads=1, d_out=16, dropout=dropout, mask=mask)
+    mode = mode or {"mask": "three-step" if stage.startswith("un") else "neg-inf"}
+    spec = make_spec(RandomQK(length=300), num_heads=1, d_out=16, dropout=dropout, **mode)
+    if stage not in stages_of(spec):
+        return
     shades = []
     for dense_bytes in (1 << 30, 0):
         engine = Engine(dense_bytes=dense_bytes)
@@ -294,10 +311,24 @@ def test_row_norms_are_those_of_the_dense_pass(factor, stage):
         assert np.abs(channels[0] - channels[1]).max() <= 4  # one step of the colour table
 
 
-@pytest.mark.parametrize("stage", ["scores", "scaled_scores", "masked_scores", "unmasked_weights"])
-def test_stages_before_the_last_are_the_dense_ones(stage):
-    mask = "three-step" if stage.startswith("un") else "neg-inf"
-    spec = make_spec(RandomQK(length=300), num_heads=2, d_out=32, num_kv_heads=1, mask=mask)
+BEFORE_THE_LAST = {
+    "neg-inf": ({}, "scores scaled_scores masked_scores"),
+    "three-step": ({"mask": "three-step"}, "scores unmasked_weights unnormalised_weights"),
+    "multiply": ({"mask": "multiply"}, "scaled_scores unmasked_weights weights"),
+    "add": ({"mask": "add"}, "scores masked_scores weights"),
+    "add after mask": ({"mask": "add", "scale_after_mask": True}, "masked_scores scaled_scores weights"),
+    "none after mask": ({"mask": "none", "scale_after_mask": True}, "scaled_scores weights"),
+}
+
+
+@pytest.mark.parametrize(
+    ("mode", "stage"), [(m, n) for m, (_, names) in BEFORE_THE_LAST.items() for n in names.split()]
+)
+@pytest.mark.parametrize("shape", [Causal(), PadRight(count=40), Drawn(runs=((5, 0, 3), (5, 9, 20), (280, 0, 299)))])
+def test_stages_before_the_last_are_the_dense_ones(mode, stage, shape):
+    spec = make_spec(
+        RandomQK(length=300), num_heads=2, d_out=32, num_kv_heads=1, mask_shape=shape, **BEFORE_THE_LAST[mode][0]
+    )
     frames = []
     for dense_bytes in (1 << 30, 0):
         engine = Engine(dense_bytes=dense_bytes)

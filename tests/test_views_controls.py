@@ -1,5 +1,7 @@
 """The panel of controls and the switch: what is typed stays, what is refused is said where it can be seen."""
 
+from dataclasses import replace
+
 import msgspec
 import pytest
 from PySide6.QtCore import Qt
@@ -8,10 +10,12 @@ from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QScrollArea, QVBo
 
 from attnviz.figure.fonts import load_fonts
 from attnviz.frames import DeviceInfo
-from attnviz.session import Problem, Snapshot
+from attnviz.session import Picture, Problem, Snapshot
 from attnviz.spec import (
+    CHOICES,
     AttentionSpec,
     Blocks,
+    Drawn,
     Full,
     Lesson,
     MaskFile,
@@ -172,12 +176,13 @@ def test_shapes_fills_caps_and_shared_heads_are_typed(qtbot, panel, field, text,
     assert emitted == [edited(make_spec(), **{field: value})]
     controls.present(snapshot(emitted[0]))
     controls.present(snapshot(make_spec()))
-    shown = {"mask_shape": "causal", "fill": "-inf", "soft_cap": "none", "num_kv_heads": "2"}[field]
+    shown = {"mask_shape": "causal", "fill": "−∞", "soft_cap": "none", "num_kv_heads": "2"}[field]
     assert (editor if isinstance(editor, QLineEdit) else editor.lineEdit()).text() == shown
 
 
 @pytest.mark.parametrize(("field", "text", "said"), [
-    ("mask_shape", "window", "window:W"), ("mask_shape", "masks/mine.npy", "on the command line"),
+    ("mask_shape", "window", "window:W"), ("mask_shape", "drawn:x", "draw it on the map"),
+    ("mask_shape", "masks/mine.npy", "or draw it on the map"),
     ("mask_shape", "window:0", "mask_shape is 0"), ("fill", "much", "fill is “much”"), ("fill", "inf", "fill is inf"),
     ("soft_cap", "-1", "above 0"), ("soft_cap", "x", "soft_cap is “x”"), ("num_kv_heads", "3", "num_kv_heads is 3"),
 ])  # fmt: skip
@@ -227,7 +232,7 @@ def test_steps_of_shared_heads_are_the_numbers_that_divide(panel):
     assert [spec.num_kv_heads for spec in emitted] == [6, 4, 3, 2, 1, 2]
 
 
-@pytest.mark.parametrize("mask", ["none", "three-step"])
+@pytest.mark.parametrize("mask", ["none", "three-step", "multiply"])
 def test_a_fill_without_its_mask_is_grey_with_the_reason(panel, mask):
     controls, _ = panel
     controls.present(snapshot(make_spec()))
@@ -240,14 +245,129 @@ def test_a_fill_without_its_mask_is_grey_with_the_reason(panel, mask):
     assert not controls._editors["mask_shape"].isEnabled()
 
 
+def test_a_fill_is_taken_from_the_list_and_what_the_dtype_makes_of_it_is_said(qtbot, panel):
+    controls, emitted = panel
+    controls.present(snapshot(make_spec(dtype="bfloat16")))
+    fill = controls._editors["fill"]
+    assert [fill.itemText(n) for n in range(fill.count())] == ["−∞", "−1e9", "−1e6", "−1e4", "0"]
+    assert not any("−9,984" in words for words in shown_labels(controls))
+    fill.setFocus()
+    for _ in range(3):
+        qtbot.keyClick(fill, Qt.Key.Key_Down)
+    assert emitted[-1].fill == -1e4
+    controls.present(snapshot(emitted[-1]))
+    assert fill.currentText() == "−1e4"
+    assert any("bfloat16 makes −10⁴ into −9,984" in words for words in shown_labels(controls))
+    controls.present(snapshot(make_spec(fill=-2.5e7)))
+    assert fill.currentText() == "−2.5e7"
+
+
+@pytest.mark.parametrize("mode", ["none", "three-step", "neg-inf", "multiply", "add"])
+def test_every_mask_mode_has_its_button_and_its_words(qtbot, panel, mode):
+    controls, emitted = panel
+    start = make_spec(mask="none" if mode != "none" else "neg-inf")
+    controls.present(snapshot(start))
+    modes = controls._editors["mask"]
+    assert set(modes.buttons) == set(CHOICES["mask"])
+    qtbot.mouseClick(modes.buttons[mode], Qt.MouseButton.LeftButton)
+    assert emitted == [edited(start, mask=mode)]
+    controls.present(snapshot(emitted[0]))
+    assert [name for name, button in modes.buttons.items() if button.isChecked()] == [mode]
+    told = " ".join(shown_labels(controls))
+    assert ("a mistake" in told) == (mode == "multiply")
+    assert ("True keeps in SDPA" in told) == (mode != "none")
+
+
+def test_top_k_and_the_masks_behind_the_softmax_shut_each_other_out(qtbot, panel):
+    controls, emitted = panel
+    controls.present(snapshot(make_spec()))
+    top_k, modes = controls._editors["top_k"], controls._editors["mask"]
+    top_k.setValue(2)
+    assert emitted == [make_spec(top_k=2)]
+    controls.present(snapshot(emitted[0]))
+    greyed = {name for name, button in modes.buttons.items() if not button.isEnabled()}
+    assert greyed == {"three-step", "multiply"}
+    assert "top-k" in modes.buttons["multiply"].toolTip()
+    qtbot.mouseClick(modes.buttons["multiply"], Qt.MouseButton.LeftButton)
+    assert len(emitted) == 1
+    top_k.setValue(0)
+    assert emitted[-1] == make_spec()
+    controls.present(snapshot(make_spec(mask="three-step")))
+    assert all(button.isEnabled() for button in modes.buttons.values())
+    assert not top_k.isEnabled()
+    assert "before the softmax" in top_k.toolTip()
+
+
+def test_what_is_drawn_is_counted_left_alone_and_gone_on_with_by_a_button(qtbot, panel):
+    controls, emitted = panel
+    spec = make_spec(mask_shape=Drawn(runs=((0, 0, 0), (1, 0, 1), (3, 2, 3))))
+    controls.present(snapshot(spec))
+    line = controls._editors["mask_shape"]
+    assert line.text() == "drawn (3 runs)"
+    line.setFocus()
+    qtbot.keyClick(line, Qt.Key.Key_Return)
+    assert emitted == []
+    with qtbot.waitSignal(controls.draw_mask_asked):
+        qtbot.mouseClick(controls.mask_controls._draw, Qt.MouseButton.LeftButton)
+    controls.present(snapshot(WEIGHTS))
+    assert not controls.mask_controls._draw.isEnabled()
+
+
+def test_a_mask_of_a_file_says_what_true_means(panel):
+    controls, _ = panel
+    controls.present(snapshot(make_spec(mask_shape=MaskFile(path="/data/mask.npy", sha256="0" * 64))))
+    assert any("True in the file = may be seen" in words for words in shown_labels(controls))
+
+
+def test_a_projection_is_chosen_where_there_is_a_module(qtbot, panel):
+    controls, emitted = panel
+    controls._more.setChecked(True)
+    controls.present(snapshot(make_spec()))
+    combo = controls._editors["projection"]
+    combo.setFocus()
+    for _ in range(2):
+        qtbot.keyClick(combo, Qt.Key.Key_Down)
+    assert emitted == [edited(make_spec(), projection="rand"), edited(make_spec(), projection="none")]
+    controls.present(snapshot(CAT))
+    assert not combo.isEnabled()
+    assert "no projections" in combo.toolTip()
+
+
+def test_the_state_before_stands_greyed_while_it_is_held_and_nothing_is_emitted(qtbot, panel):
+    controls, emitted = panel
+    switch = MaskSwitch()
+    qtbot.addWidget(switch)
+    now, then = make_spec(mask="multiply", num_heads=1), make_spec(mask="none", num_heads=1, dropout=0.3)
+    last = Picture(spec=then, view=View(), generation=1)
+    held = snapshot(now, picture=Picture(spec=now, view=View(), generation=2), last=last, show_before=True)
+    for shown, spec, grey in (held, then, True), (replace(held, show_before=False), now, False):
+        for view in controls, switch:
+            view.present(shown)
+        buttons = controls._editors["mask"].buttons
+        assert [name for name, button in buttons.items() if button.isChecked()] == [spec.mask]
+        assert controls._editors["dropout"].value() == pytest.approx(spec.dropout)
+        assert controls.isEnabled() != grey
+        assert switch._segments.isEnabled() != grey
+        assert switch._segments.buttons["unmasked"].isChecked() == (spec.mask == "none")
+    assert emitted == []
+
+
+def test_every_control_has_a_tooltip(panel):
+    controls, _ = panel
+    controls.present(snapshot(make_spec(), devices=(DeviceInfo("cpu", "8 threads"),)))
+    looks = controls.looks
+    more = {"norm": looks.norm, "pooling": looks.pooling, "colours": looks.colours, "memory": looks.budget}
+    assert [name for name, editor in {**controls._editors, **more}.items() if not editor.toolTip()] == []
+
+
 def test_what_a_pixel_is_can_be_chosen(qtbot, panel):
     controls, emitted = panel
     controls._more.setChecked(True)
     controls.present(snapshot(make_spec()))
-    assert controls._pooling.currentText() == "brightest"
-    controls._pooling.setFocus()
+    assert controls.looks.pooling.currentText() == "brightest"
+    controls.looks.pooling.setFocus()
     for _ in range(2):
-        qtbot.keyClick(controls._pooling, Qt.Key.Key_Down)
+        qtbot.keyClick(controls.looks.pooling, Qt.Key.Key_Down)
         controls.present(snapshot(make_spec(), view=emitted[-1]))
     assert emitted == [View(pooling="mean"), View(pooling="share")]
 
@@ -348,8 +468,8 @@ def test_norm_and_colours_edit_the_view_alone(qtbot, panel):
     controls._more.setChecked(True)
     view = View(stage="scores")
     controls.present(snapshot(make_spec(), view=view))
-    controls._colours.setFocus()
-    qtbot.keyClick(controls._colours, Qt.Key.Key_Down)
+    controls.looks.colours.setFocus()
+    qtbot.keyClick(controls.looks.colours, Qt.Key.Key_Down)
     assert emitted == [msgspec.structs.replace(view, colours="cividis")]
 
 
@@ -425,6 +545,17 @@ def test_the_switch_says_why_it_is_fixed(qtbot):
     qtbot.mouseClick(switch._segments.buttons["masked"], Qt.MouseButton.LeftButton)
     assert emitted == [make_spec(mask="neg-inf")]
     assert "M" in switch._segments.toolTip()
+
+
+def test_the_switch_goes_to_a_mask_that_top_k_does_not_go_with_and_lets_it_go(qtbot):
+    switch = MaskSwitch()
+    qtbot.addWidget(switch)
+    emitted = []
+    switch.spec_edited.connect(emitted.append)
+    switch.present(snapshot(make_spec(mask="multiply")))
+    switch.present(snapshot(make_spec(mask="none", top_k=2)))
+    qtbot.mouseClick(switch._segments.buttons["masked"], Qt.MouseButton.LeftButton)
+    assert emitted == [make_spec(mask="multiply")]
 
 
 # ------------------------------------------------------------------------------------------------------------- theme

@@ -56,6 +56,24 @@ def test_a_number_of_a_million_may_be_grouped():
     assert target("1000000", outline_of(1 << 20), None) == Cell(1_000_000, 1_000_000)
 
 
+@pytest.mark.parametrize(
+    ("text", "cell"),
+    [
+        ("131,071", (131_071, 131_071)), ("1,000", (1000, 1000)), ("100,200", (100_200, 100_200)),
+        ("100, 200", (100, 200)), ("100;200", (100, 200)), ("131 , 071", (131, 71)), ("1,00", (1, 0)),
+        ("0,071", (0, 71)), ("1000,200", (1000, 200)), ("131,07", (131, 7)), ("2,0", (2, 0)),
+    ],
+)  # fmt: skip
+def test_where_tokens_are_counted_in_thousands_a_group_of_them_is_one_number(text, cell):
+    assert target(text, outline_of(1 << 17), None) == Cell(*cell)
+
+
+def test_a_grouped_number_past_the_last_token_is_no_row_and_column():
+    with pytest.raises(NoSuchToken, match="tokens are 0 to 131,071"):
+        target("131,072", outline_of(1 << 17), None)
+    assert target("5,100", outline_of(1000), None) == Cell(5, 100)
+
+
 def test_enter_goes_and_enter_again_goes_on(qtbot):
     load_fonts()
     window = QWidget()

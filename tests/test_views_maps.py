@@ -14,7 +14,7 @@ from attnviz.figure import layout, paint
 from attnviz.figure.fonts import load_fonts
 from attnviz.session import Cell, Window
 from attnviz.spec import View
-from attnviz.views import map_layout, map_mouse, navigation
+from attnviz.views import map_layout, map_mouse, map_panel, navigation
 from attnviz.views.heatmaps import Heatmaps
 
 FAR = 1 << 20
@@ -458,9 +458,137 @@ def test_nothing_is_asked_for_a_picture_that_is_not_the_one_wanted(qtbot, show):
     shown = show(picture)
     qtbot.waitUntil(lambda: len(shown.viewports) == 1)
     shown.present(spec=other.spec, stale=True, window=None)  # another source was asked for and has sent nothing yet
-    shown.present(spec=picture.spec, stale=False, before=other, show_before=True)
+    shown.present(spec=picture.spec, stale=False, last=other, show_before=True)
     shown.present(show_before=False)
     shown.present(window=Window(10, 60, 10, 60), show_numbers=False)
     qtbot.waitUntil(lambda: len(shown.viewports) > 1)
     assert len(shown.viewports) == 2
     assert shown.viewports[1].rows is not None
+
+
+# ------------------------------------------------------------------------------------------- the state before, words
+
+
+def test_a_number_that_changed_keeps_the_one_before_below_it(show):
+    now, old = picture_of(3, tokens=tuple("abc")), picture_of(3, tokens=tuple("abc"), seed=5)
+    shown = show(now)
+    alone = shown.pixels()
+    shown.present(last=old)
+    both = shown.pixels()
+    rect = shown.rect()
+    changed = np.argwhere(alone != both)
+    assert len(changed)
+    top, left, bottom, right = (*changed.min(0), *changed.max(0))
+    assert rect.y < top < bottom < rect.bottom
+    assert rect.x < left < right < rect.right
+    shown.present(show_numbers=False)
+    hidden = shown.pixels()
+    shown.present(last=None)
+    np.testing.assert_array_equal(hidden, shown.pixels())
+
+
+def test_while_a_new_picture_is_awaited_the_numbers_before_stay(show):
+    now, old = picture_of(3, tokens=tuple("abc")), picture_of(3, tokens=tuple("abc"), seed=5)
+    shown = show(now, last=old)
+    before = shown.pixels()
+    shown.present(stale=True, last=now)  # as a session does when it begins
+    np.testing.assert_array_equal(before, shown.pixels())
+
+
+def test_numbers_of_another_sentence_are_no_numbers_before(show):
+    now, other = picture_of(3, tokens=tuple("abc")), picture_of(3, tokens=tuple("abd"), seed=5)
+    shown = show(now)
+    alone = shown.pixels()
+    shown.present(last=other)
+    np.testing.assert_array_equal(alone, shown.pixels())
+
+
+def test_the_mask_moves_no_map(show):
+    now, old = picture_of(6, 3), picture_of(6, 3, seed=5, future_hidden=False)
+    shown = show(now)
+    places = [panel.place for panel in shown.maps._panels]
+    shown.present(last=old, selected=Cell(1, 2))
+    shown.present(show_before=True)
+    assert [panel.place for panel in shown.maps._panels] == places
+
+
+@pytest.mark.parametrize(("fields", "word"), [({}, "before"), ({"pinned": True}, "A")])
+def test_the_state_before_says_so_in_the_maps_corner(show, fields, word):
+    now, old = picture_of(3), picture_of(3, seed=5)
+    shown = show(now, last=old, pinned=old if fields else None)
+    assert map_panel.corner_word(shown.maps._panels[0], shown.snapshot) == ""
+    shown.present(show_before=True)
+    assert map_panel.corner_word(shown.maps._panels[0], shown.snapshot) == word
+    rect, pixels = shown.rect(), shown.pixels()
+    assert pixels[int(rect.y) + 8, int(rect.right) - 18] == paint.LIGHT.accent.rgb()
+
+
+def test_a_preview_says_so_in_the_maps_corner(show):
+    picture = picture_of(512)
+    frames = {"head:0": replace(picture.frames["head:0"], exact=False)}
+    shown = show(replace(picture, frames=frames))
+    assert map_panel.corner_word(shown.maps._panels[0], shown.snapshot) == "preview"
+    shown.present(picture=picture)
+    assert map_panel.corner_word(shown.maps._panels[0], shown.snapshot) == ""
+
+
+def test_the_window_follows_the_current_cell(qtbot, show):
+    shown = show(picture_of(1000), selected=Cell(500, 500), window=Window(490, 510, 490, 510))
+    shown.present(selected=Cell(509, 500))
+    QApplication.processEvents()
+    assert shown.windows == []  # it is in sight
+    shown.present(selected=Cell(510, 500))
+    qtbot.waitUntil(lambda: len(shown.windows) == 1)
+    assert shown.window.top <= 510
+    assert shown.window.bottom >= 511
+    assert (shown.window.left, shown.window.right) == (490, 510)
+    shown.present(selected=Cell(999, 999))
+    qtbot.waitUntil(lambda: len(shown.windows) == 2)
+    assert shown.window == Window(980, 1000, 980, 1000)
+
+
+def test_a_window_that_a_hand_moves_does_not_run_back_to_the_current_cell(show):
+    shown = show(picture_of(1000), selected=Cell(500, 500), window=Window(490, 510, 490, 510))
+    shown.move(Window(0, 20, 0, 20))
+    shown.present(hovered=Cell(3, 3))
+    QApplication.processEvents()
+    assert shown.window == Window(0, 20, 0, 20)
+
+
+def test_enter_makes_a_head_large_and_says_so_where_it_is(show):
+    shown = show(picture_of(16, 4))
+    said = []
+    shown.maps.said.connect(said.append)
+    shown.maps.show_current_large()
+    assert shown.views == [View(head=0)]
+    shown.present(picture=picture_of(16, 4, view=View(head=2)), view=View(head=2))
+    shown.maps.show_current_large()
+    assert said == ["Head 2 is large already: H takes the next one."]
+    shown.present(picture=picture_of(16, 4), view=View())
+    shown.maps.show_one_large(True)  # as in Learn
+    shown.maps.show_current_large()
+    assert said[1:] == ["Head 0 is large already: H takes the next one."]
+    shown.present(picture=picture_of(16), view=View())
+    shown.maps.show_current_large()
+    assert "one map only" in said[-1]
+    assert len(shown.views) == 1
+
+
+def test_cells_too_small_for_numbers_say_so(show):
+    shown = show(picture_of(512))
+    said = []
+    shown.maps.said.connect(said.append)
+    shown.maps.tell_about_numbers()
+    assert "zoom in" in said[0]
+    shown.present(window=Window(0, 8, 0, 8))
+    shown.maps.tell_about_numbers()
+    assert len(said) == 1
+
+
+def test_one_head_alone_with_larger_type(show):
+    shown = show(picture_of(6, 12))
+    shown.maps.show_alone(True, 2.0)
+    assert shown.maps.panel_names() == ("head:0",)
+    assert shown.maps._panels[0].place.label_px >= 24
+    shown.maps.show_alone(False)
+    assert len(shown.maps.panel_names()) == 12

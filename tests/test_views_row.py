@@ -167,7 +167,7 @@ def test_a_hand_finds_any_key_of_a_million(qtbot, show):
     qtbot.mouseMove(shown.strip, shown.point_of(target))
     assert shown.hovered[-1] == Cell(FAR - 1, target)
     value = f"{float(shown.answer.values[target]):.4g}".replace("-", "−")
-    assert shown.strip.readout() == f"key {target:,} “{target}” · {value}"
+    assert shown.strip.readout() == f"key {target:,} · {value}"
     qtbot.mouseClick(shown.strip, Qt.MouseButton.LeftButton, pos=shown.point_of(target))
     assert shown.selected == [Cell(FAR - 1, target)]
     assert not shown.strip.grab().isNull()
@@ -194,11 +194,11 @@ def test_a_drag_pans_the_strip_and_selects_nothing(qtbot, show):
 
 def test_the_row_before_stays_until_the_next_has_come(show):
     shown = show(600, 500, heads=3)
-    assert shown.strip.words() == "query 500 “500” · head 0"
+    assert shown.strip.words() == "query 500 · head 0"
     shown.present(selected=Cell(501, 3), row=None)
-    assert shown.strip.words() == "query 500 “500” · head 0"
+    assert shown.strip.words() == "query 500 · head 0"
     shown.present(row=row_of(501, 600, head=2))
-    assert shown.strip.words() == "query 501 “501” · head 2"
+    assert shown.strip.words() == "query 501 · head 2"
     shown.strip._on_moved(Window(0, 1, 100, 200))
     shown.present(row=row_of(501, 600, seed=3))
     assert shown.strip.seen() == Window(0, 1, 100, 200)  # the zoom outlives an edit of the mask
@@ -217,3 +217,35 @@ def test_an_answer_of_another_row_or_length_is_not_shown(show):
     assert shown.strip.words().startswith("query 500")
     shown.present(row=row_of(500, 40))
     assert shown.strip.words().startswith("query 500")
+
+
+def test_a_name_that_says_more_than_its_place_is_written(show):
+    tokens = tuple(f"t{n}" for n in range(600))
+    shown = show(600, 500)
+    outline = replace(shown.snapshot.picture.outline, tokens=tokens)
+    shown.present(picture=replace(shown.snapshot.picture, outline=outline))
+    assert shown.strip.words() == "query 500 “t500”"
+
+
+def test_the_pointers_line_is_not_red_and_the_legend_gives_way_to_the_key_under_it(qtbot, show):
+    shown = show(600, 500)
+    shown.present(window=Window(0, 100, 200, 300))
+    before = shown.pixels()
+    shown.present(hovered=Cell(500, 300))
+    pixels = shown.pixels()
+    changed = np.flatnonzero((pixels != before).any(0))
+    assert changed.min() <= int(300.5 / 600 * pixels.shape[1]) <= changed.max()
+    assert changed.max() - changed.min() <= 2
+    red, green, blue = ((pixels >> shift & 0xFF).astype(int) for shift in (16, 8, 0))
+    assert not ((red > green + 40) & (red > blue + 40)).any()
+    assert [mark for mark, _ in shown.strip._legend()] == ["selected", "pointer", "bracket"]
+    qtbot.mouseMove(shown.strip, shown.point_of(400))
+    assert shown.strip.readout()
+    assert shown.strip._legend() == []
+
+
+def test_a_row_that_is_awaited_is_not_said_to_be_computed(show):
+    shown = show(600, 500)
+    shown.present(selected=None, row=None)
+    shown.present(selected=Cell(3, 3), row=None)
+    assert shown.strip.words() == "this row is on its way …"

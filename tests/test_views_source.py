@@ -314,3 +314,22 @@ def test_another_number_of_heads_is_no_models_size():
     assert kind_of(edited(small, num_heads=13)) == kind_of(edited(small, num_kv_heads=4)) == "pattern"
     memory.note(small)
     assert memory.spec_of("text") == make_spec(Text(text="a"), num_heads=2)
+
+
+def test_the_lessons_own_fill_and_draw_neither_stay_behind_nor_are_lost():
+    memory = Remembered()
+    memory.note(make_spec(Text(text="a b"), seed=7, dropout=0.5))
+    one = memory.spec_of("one-class")
+    assert one == make_spec(Lesson(name="one-class"), dropout=0.5)
+    assert (one.fill, one.dropout_seed) == (-1e9, one.seed)
+    memory.note(one)
+    assert memory.spec_of("text") == make_spec(Text(text="a b"), seed=7, dropout=0.5)
+    memory.note(make_spec(Text(text="a b"), fill=-5.0, dropout_seed=9))
+    assert (memory.spec_of("journey").fill, memory.spec_of("journey").dropout_seed) == (-5.0, 9)
+
+
+def test_every_editor_says_what_it_is_for(ask):
+    editor = ask(make_spec()).editor
+    fields = (editor.kinds, editor.text_edit, editor.scores_edit, editor.values_edit, editor.tokens_edit,
+              editor.weights_edit, editor.length_spin, editor.scale_spin, editor.pattern_combo)  # fmt: skip
+    assert all(field.toolTip() for field in fields)

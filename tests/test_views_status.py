@@ -9,15 +9,30 @@ from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QToolTip, QWidg
 
 from attnviz import rendering
 from attnviz.engine import Engine
-from attnviz.figure.fonts import load_fonts
-from attnviz.frames import CellClass, Failure, ProbeAnswer, Progress
+from attnviz.figure.fonts import load_fonts, sized, text_width
+from attnviz.frames import CellClass, Failure, ProbeAnswer, Progress, RowQuestion
 from attnviz.session import Cell, Snapshot
-from attnviz.spec import Lesson, RandomEmbeddings, Text, TypedScores, View, Viewport, edited, make_spec
+from attnviz.spec import (
+    Full,
+    Lesson,
+    RandomEmbeddings,
+    RandomQK,
+    Text,
+    TypedScores,
+    View,
+    Viewport,
+    edited,
+    make_spec,
+    stages_of,
+)
 from attnviz.views import theme
+from attnviz.views.actions import key_table
 from attnviz.views.banner import Banner
 from attnviz.views.keys_page import KeysPage
 from attnviz.views.module_page import ModulePage
+from attnviz.views.operations import operation
 from attnviz.views.palette import Palette
+from attnviz.views.pipeline_strip import PipelineStrip
 from attnviz.views.sentence_card import SentenceCard
 from attnviz.views.status_line import StatusLine
 from attnviz.views.token_strip import TokenStrip
@@ -67,7 +82,7 @@ def test_the_state_is_exact_computing_stopped_or_failed(shown):
     assert state_of(line, replace(done, stale=True)) == "stopped"
     assert state_of(line, replace(done, stale=True, failure=FAILED)) == "the last good picture"
     assert state_of(line, replace(done, failure=FAILED)) == "exact"  # an export that failed
-    before = replace(done, before=snapshot_of(CAT).picture, show_before=True)
+    before = replace(done, last=snapshot_of(CAT).picture, show_before=True)
     assert state_of(line, before) == "the state before"
     assert "1 head × 3 tokens" in line._left.text()
 
@@ -78,7 +93,9 @@ def test_sizes_are_those_of_the_picture_in_sight(shown):
     assert "2 heads × 6 tokens" in line._left.text()
     line.present(snapshot_of(make_spec(RandomEmbeddings(length=1), num_heads=1, dropout=0.1)))
     assert "1 head × 1 token ·" in line._left.text()
-    assert "dropout: portable generator" in line._left.text()
+    assert "dropout drawn by portable, seed 123" in line._left.text()
+    line.present(snapshot_of(make_spec(Lesson(name="one-class"), dropout=0.5)))
+    assert "the lesson's own draw" in line._left.text()
 
 
 @pytest.mark.parametrize(
@@ -171,7 +188,29 @@ def test_what_a_pixel_is_stands_in_words(shown, pooling, words):
     done = snapshot_of(make_spec())
     frames = {name: replace(frame, level=8, pooling=pooling) for name, frame in done.picture.frames.items()}
     line.present(replace(done, picture=replace(done.picture, frames=frames)))
-    assert line._left.text().endswith(words)
+    assert line._left.text().split(" · ")[2] == words
+
+
+@pytest.mark.parametrize("width", [260, 400, 600, 900, 1400])
+def test_parts_that_have_no_room_go_whole_and_are_in_the_tooltip(shown, width):
+    line = shown(StatusLine())
+    line.present(probed(snapshot_of(make_spec(num_heads=6)), 1, 0, tuple(n / 7 for n in range(6))))
+    line.resize(width, 34)
+    QApplication.processEvents()
+    for parts in line._left, line._right:
+        held = parts.shown().split(" · ")
+        assert parts.toolTip().removeprefix("<span>").removesuffix("</span>") == parts.text()
+        assert text_width(parts.font(), parts.shown()) <= parts.width() + 1
+        if len(held) > 1:
+            assert held[: len(held) - (held[-1] == "…")] == parts.text().split(" · ")[: len(held) - (held[-1] == "…")]
+    assert (line._left.shown() == line._left.text()) == (width == 1400)
+    assert line._left.shown().startswith("exact")
+
+
+def test_tokens_that_only_count_are_written_as_numbers(shown):
+    line = shown(StatusLine())
+    line.present(probed(snapshot_of(make_spec(RandomEmbeddings(length=1200), num_heads=1)), 1100, 1001, (0.5,)))
+    assert line._right.text() == "query 1,100 · key 1,001 · 0.5"
 
 
 def test_numbers_that_are_still_being_computed_are_dots(shown):
@@ -272,7 +311,7 @@ def test_the_banner_shows_a_failure_once_and_its_details_on_request(qtbot, shown
 
 def test_the_link_to_ones_own_sentence_comes_after_the_mask(qtbot, shown):
     card = shown(SentenceCard())
-    card.resize(460, 176)
+    card.resize(460, 190)
     card.present(snapshot_of(CAT, row=1))
     height = card.heightForWidth(460)
     assert not card._own.isVisible()
@@ -286,7 +325,153 @@ def test_the_link_to_ones_own_sentence_comes_after_the_mask(qtbot, shown):
         qtbot.mouseClick(card._own, Qt.MouseButton.LeftButton)
 
 
+def test_a_sentence_stays_until_the_next_row_can_be_told(shown):
+    card = shown(SentenceCard())
+    spec = make_spec(RandomEmbeddings(length=64), num_heads=1)
+    view, engine = View(), Engine()
+    picture = rendering.collect(engine, spec, view, Viewport(pixels=(16, 16)))
+
+    def known(row):
+        return engine.row_story(RowQuestion(picture.generation, spec, row, 0, None))
+
+    base = Snapshot(spec=spec, view=view, picture=picture, selected=Cell(40, 0), story=known(40))
+    card.present(base)
+    assert "sees 41 of 64 tokens" in card.text()
+    card.present(replace(base, selected=Cell(41, 0)))
+    assert "sees 41 of 64 tokens" in card.text()  # 41's numbers are on their way
+    card.present(replace(base, selected=Cell(41, 0), story=known(41)))
+    assert "sees 42 of 64 tokens" in card.text()
+    card.present(replace(base, selected=Cell(3, 0), picture=replace(picture, view=View(stage="dropped_weights"))))
+    assert "sees 42" not in card.text()  # another map's
+
+
+def test_the_card_and_the_tokens_say_that_they_are_of_the_last_good_picture(shown):
+    card, strip = shown(SentenceCard()), shown(TokenStrip())
+    good = snapshot_of(CAT, row=1)
+    for view in card, strip:
+        view.present(good)
+    asked = replace(good, spec=make_spec(), stale=True, running=True)
+    for view in card, strip:
+        view.present(asked)
+    assert card.text().startswith("“Eats”")
+    assert not strip._last_good
+    for view in card, strip:
+        view.present(replace(asked, running=False, failure=FAILED))
+    assert card.text().startswith("This is still the last good picture")
+    assert strip._last_good
+    assert strip._short_origin() == "the last good picture"
+
+
+# ------------------------------------------------------------------------------------------------------ pipeline strip
+
+
+@pytest.mark.parametrize(("spec", "stage", "words", "formula"), [
+    (make_spec(), "queries", "ask", "Q = X·Wq"), (make_spec(RandomQK(length=4)), "queries", "ask", "Q"),
+    (make_spec(RandomQK(length=4)), "keys", "offer", "K"), (make_spec(), "masked_scores", "hide the future", "−∞"),
+    (make_spec(mask_shape=Full()), "masked_scores", "hide", "−∞"),
+    (make_spec(fill=-1e9), "masked_scores", "hide the future", "−10⁹"),
+    (make_spec(mask="add"), "masked_scores", "add the mask", "S + M (−∞)"),
+    (make_spec(top_k=2), "masked_scores", "hide the future", "−∞, top 2"),
+    (make_spec(mask="none", top_k=2), "masked_scores", "keep the largest", "top 2"),
+    (make_spec(mask="multiply"), "weights", "hide the future", "× triangle"),
+    (make_spec(mask="multiply", mask_shape=Full()), "weights", "hide", "× mask"),
+    (make_spec(mask="three-step"), "weights", "share out again", "÷ Σ"),
+    (make_spec(), "weights", "share out", "softmax"),
+    (make_spec(projection="none"), "scores", "compare", "X·Xᵀ"),
+    (make_spec(scale=0.5), "scaled_scores", "scale", "× 0.5"),
+    (CAT, "scaled_scores", "scaled scores", "by hand"), (make_spec(), "output", "hand on", "as joined"),
+    (make_spec(out_proj=True), "output", "project", "·Wo"),
+])  # fmt: skip
+def test_what_a_box_does_is_what_the_spec_computes(spec, stage, words, formula):
+    assert stage in stages_of(spec)
+    assert operation(spec, stage) == (words, formula)
+
+
+@pytest.mark.parametrize("width", [700, 988, 1244, 2400])
+@pytest.mark.parametrize("spec", [make_spec(), make_spec(mask="three-step", dropout=0.5), CAT], ids=["−∞", "3", "cat"])
+def test_every_box_has_its_name_and_stays_where_it_is_whichever_is_shown(shown, spec, width):
+    strip = shown(PipelineStrip())
+    strip.resize(width, 58)
+    places = set()
+    for stage in stages_of(spec):
+        strip.present(snapshot_of(spec, stage=stage))
+        strip.grab()
+        places.add(tuple(box.rect.getRect() for box in strip._boxes))
+        assert all(box.lines for box in strip._boxes)
+        for box in strip._boxes:
+            assert max(text_width(sized(strip._level.words), line) for line in box.lines) <= box.rect.width()
+    assert len(places) == 1
+    assert strip._boxes[-1].rect.right() <= width
+
+
+def test_the_strip_shows_the_state_before_while_it_is_held(qtbot, shown):
+    strip = shown(PipelineStrip())
+    strip.resize(1244, 58)
+    emitted = []
+    strip.view_edited.connect(emitted.append)
+    now = replace(snapshot_of(make_spec(mask="three-step")), last=snapshot_of(make_spec(mask="none")).picture)
+    for held, names in (True, stages_of(make_spec(mask="none"))), (False, stages_of(make_spec(mask="three-step"))):
+        strip.present(replace(now, show_before=held))
+        strip.grab()
+        assert tuple(box.stage for box in strip._boxes) == names
+        qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, pos=strip._boxes[0].rect.center().toPoint())
+    assert emitted == [View(stage="inputs")]
+
+
 # ------------------------------------------------------------------------------------------------ module, keys, palette
+
+
+@pytest.mark.parametrize("width", [300, 360, 420, 540])
+def test_the_module_table_never_scrolls_sideways(shown, width):
+    page = shown(ModulePage())
+    page.present(snapshot_of(make_spec(num_heads=12)))
+    page.resize(width, 500)
+    QApplication.processEvents()
+    columns = [page.table.columnWidth(n) for n in range(5) if not page.table.isColumnHidden(n)]
+    assert sum(columns) <= page.table.viewport().width() + 1
+    assert page.table.horizontalScrollBar().maximum() == 0
+    assert not page.table.isColumnHidden(0)
+    assert not page.table.isColumnHidden(2)
+    assert "buffers bool on cpu" in page._note.text()
+    assert "True in it hides" in page._note.text()
+
+
+def test_without_projections_there_are_no_parameters(shown):
+    page = shown(ModulePage())
+    page.present(snapshot_of(make_spec(projection="none")))
+    assert page._note.text().startswith("No projections: no parameters")
+    page.present(snapshot_of(CAT))
+    assert "no module" in page._note.text()
+
+
+def test_nothing_found_is_said_and_does_nothing(qtbot, shown):
+    window = shown(QWidget())
+    palette = Palette(window)
+    palette.set_actions([QAction("Zoom in", window)])
+    palette.popup()
+    qtbot.keyClicks(palette.search, "xyz")
+    assert [palette.found.item(n).text() for n in range(palette.found.count())] == ["nothing found"]
+    for key in (Qt.Key.Key_Down, Qt.Key.Key_Return):
+        qtbot.keyClick(palette.search, key)
+    assert palette.isVisible()
+    palette.search.clear()
+    assert palette.found.item(0).text() == "Zoom in"
+    palette.close()
+
+
+def test_both_columns_of_the_keys_page_are_used_evenly(shown):
+    page = KeysPage()
+    page.set_rows(key_table())
+    shown(page)
+    QApplication.processEvents()
+    inside = page._area.widget()
+    lefts = [label for label in inside.findChildren(QLabel) if label.property("role") == "heading"]
+    ends = {}
+    for label in inside.findChildren(QLabel):
+        side = label.mapTo(inside, QPoint(0, 0)).x() > inside.width() / 2
+        ends[side] = max(ends.get(side, 0), label.mapTo(inside, QPoint(0, label.height())).y())
+    assert len(lefts) == len({group for group, _, _ in key_table()})
+    assert abs(ends[True] - ends[False]) <= 0.25 * max(ends.values())
 
 
 def test_the_module_table_is_copied_and_its_buffers_follow_the_theme(qtbot, shown, qapp):

@@ -51,7 +51,7 @@ class Bins:
     the bins every cell is hidden. ``norm`` is the rows' denominator, where a sweep over all keys found it. A row
     that is not in ``sound`` (rows,) is NaN throughout, whatever its bins say; None means that all are sound.
     ``low`` is the lowest finite ordinary cell (nan if none, or if nobody asked), ``zeros`` and ``dropped`` count
-    cells.
+    cells. So does ``nans``, of scores: all of them, those that are masked, and those that are padding.
     """
 
     rows: range
@@ -65,6 +65,7 @@ class Bins:
     low: float = math.nan
     zeros: int = 0
     dropped: int = 0
+    nans: tuple[int, int, int] = (0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +133,24 @@ def binned(
     spoilt = some(nan).bool()
     top = grouped(cells.masked_fill(other, -math.inf), -math.inf).amax(1).masked_fill_(spoilt, math.nan)
     total = grouped(cells.masked_fill(other, 0), 0).sum(1).masked_fill_(spoilt, math.nan)
-    low = math.nan
+    low, nans = math.nan, (0, 0, 0)
     if not weights:
+        if bool(spoilt.any()):
+            nans = _nans(nan, masked, padded, left)
         finite = cells.masked_fill(other | ~torch.isfinite(cells), math.inf)
         low = float(finite.amin()) if finite.numel() else math.inf
         low = low if math.isfinite(low) else math.nan
-    return Bins(rows, left, level, top, total, sets, low=low, zeros=n_zeros, dropped=n_dropped)
+    return Bins(rows, left, level, top, total, sets, low=low, zeros=n_zeros, dropped=n_dropped, nans=nans)
+
+
+def _nans(nan: Tensor, masked: Tensor | None, padded: tuple[int, int], left: int) -> tuple[int, int, int]:
+    """How many cells (keys from ``left`` on, rows) are NaN, how many of them are masked, and how many padding."""
+    if masked is None:
+        return int(nan.sum()), 0, 0
+    blind = nan & masked
+    first, end = (min(max(edge - left, 0), len(nan)) for edge in padded)
+    stuffed = int(blind[first:end].sum())
+    return int(nan.sum()), int(blind.sum()) - stuffed, stuffed
 
 
 def visible_counts(

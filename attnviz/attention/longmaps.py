@@ -15,13 +15,16 @@ from attnviz.attention.bins import Bins, Draw, Norm, binned
 from attnviz.attention.masks import Mask
 from attnviz.attention.planes import outside_sets
 from attnviz.attention.pooling import Region
-from attnviz.attention.stages import fill_value, head_stages, turns_fill
+from attnviz.attention.stages import acting_fill, fill_value, head_stages, may_weigh_hidden, turns_fill
 from attnviz.attention.tiles import CPU_TILE, LOG2E, Cancelled, Scores, Sweep, Workspace
 from attnviz.frames import CellClass
-from attnviz.spec import AttentionSpec, edited, masked_at, stages_of
+from attnviz.spec import WEIGHT_STAGES, AttentionSpec, edited, masked_at, stages_of
 
 _SAFE_LEAD: Final = {torch.float32: 80.0, torch.float64: 700.0}
 """How far a row's largest visible score may lie under its log-sum-exp before three-step loses digits."""
+
+_NOTHING_FROM: Final = {"float64": -746.0, "float32": -105.0, "bfloat16": -94.0, "float16": -18.5}
+"""So far under the largest score of its row a cell weighs exactly 0 in each dtype."""
 
 _NORMALISED_AT: Final = 64
 """Bins of fewer keys only cost time where a row's denominator alone is wanted."""
@@ -33,22 +36,26 @@ _EXACT_CELLS: Final = 1 << 21  # of rows that are computed whole: 8 MB of float3
 class Known:
     """What is known of one head's rows; it outlives changes of dropout, stage and colours.
 
-    ``visible`` is the denominator over the visible keys, ``everything`` over all of them, three-step's first; ``have``
-    (Q,) says of which rows. ``plain`` is `Scores.is_plain`.
+    ``visible`` is the denominator over the visible keys, ``everything`` over all of them, where a softmax comes
+    before the mask; ``have`` (Q,) says of which rows. ``plain`` is `Scores.is_plain`, ``largest``
+    `Scores.largest`, each once somebody asked.
     """
 
     visible: Norm
     everything: Norm | None
     have: npt.NDArray[np.bool_]
     plain: bool | None = None
+    largest: tuple[float, float] | None = None
 
     @classmethod
-    def nothing(cls, n_queries: int, dtype: torch.dtype, device: torch.device, *, three_step: bool) -> Known:
+    def nothing(cls, n_queries: int, dtype: torch.dtype, device: torch.device, *, softmax_first: bool) -> Known:
+        """Of a map of which no row is known; ``softmax_first`` says that the mask comes after a softmax."""
+
         def empty() -> Norm:
             return Norm(*(torch.full((n_queries,), math.nan, dtype=dtype, device=device) for _ in range(2)))
 
         have = np.zeros(n_queries, np.bool_)
-        return cls(empty(), empty() if three_step else None, have)
+        return cls(empty(), empty() if softmax_first else None, have)
 
     @property
     def nbytes(self) -> int:
@@ -83,14 +90,63 @@ class HeadMap:
         object.__setattr__(self, "acting_mask", self.mask if masked_at(self.spec, self.stage) else None)
 
     def _route(self) -> Literal["sweep", "rows", "scores"]:
-        if self.stage in ("scores", "scaled_scores", "masked_scores"):
-            return "scores"
+        spec = self.spec
+        if self.stage not in WEIGHT_STAGES:
+            cut = spec.top_k is not None and masked_at(spec, self.stage)
+            summed = spec.mask == "add" and self.stage == "scaled_scores" and spec.scale_after_mask
+            return "rows" if cut or summed else "scores"
+        if spec.top_k is not None or (spec.mask == "add" and self._adds_in_rows()):
+            return "rows"
         half = self.queries.dtype in (torch.float16, torch.bfloat16)
         if turns_fill(self.spec):
             return "rows"
         if self.spec.mask == "three-step" and self.stage != "unmasked_weights" and half:
             return "rows"  # each weight is rounded before the triangle and the sum
         return "sweep"
+
+    def _adds_in_rows(self) -> bool:
+        """Whether an added mask may be something else than −∞ written over hidden scores.
+
+        It is that where no score can be infinite (+∞ − ∞ is NaN), every row sees something, and hidden cells lie so
+        deep that they weigh exactly 0.
+        """
+        (product, score), spec = self._largest, self.spec
+        scale = self.scores(None).scale
+        if not product * max(abs(scale), 1) < torch.finfo(self.queries.dtype).max:
+            return True
+        if not may_weigh_hidden(spec):
+            return False
+        sighted = self.mask is not None and int(self.mask.n_visible().min()) > 0
+        fill = fill_value(spec) * (scale if spec.scale_after_mask else 1)  # not rounded: it is scaled with its score
+        return not (sighted and 0.9 * fill + 2 * score < _NOTHING_FROM[spec.dtype])  # 0.9: for the sum's own rounding
+
+    @property
+    def _largest(self) -> tuple[float, float]:
+        """`Scores.largest`, asked once for a head."""
+        if self.known.largest is None:
+            self.known.largest = self.scores(None).largest()
+        return self.known.largest
+
+    @property
+    def _may_be_nan(self) -> bool:
+        """Whether some score may be NaN: of numbers that are none or overflow, or of a fill of −∞ times 0."""
+        if self.stage == "scaled_scores" and self.acting_mask is not None and math.isnan(acting_fill(self.spec)):
+            return True
+        return not self._largest[0] < torch.finfo(self.queries.dtype).max
+
+    @property
+    def holds_weights(self) -> bool:
+        """Whether the stage's cells are weights: a zero is then a class of its own, and rows have factors."""
+        return self.stage in WEIGHT_STAGES
+
+    @property
+    def told_by_mask(self) -> bool:
+        """Whether the mask alone tells how many cells there are of each class."""
+        if self.spec.mask in ("three-step", "multiply") or self.route == "rows":
+            return False
+        if self.route == "scores":
+            return not self._may_be_nan
+        return not self.draw() and self.is_plain
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -112,15 +168,15 @@ class HeadMap:
     def _recipe(self, mask: Mask | None) -> Scores:
         spec, d_head = self.spec, self.queries.shape[-1]
         scale = 1 / math.sqrt(d_head) if spec.scale == "auto" else 1.0 if spec.scale == "none" else float(spec.scale)
-        fill = fill_value(spec) if spec.mask == "neg-inf" else -math.inf
-        if spec.scale_after_mask and math.isfinite(fill):
-            fill *= scale
+        fill = acting_fill(spec) if spec.mask == "neg-inf" else -math.inf
         return Scores(self.queries, self.keys, scale, spec.soft_cap, mask, fill)
 
     @property
     def lets_hidden_weigh(self) -> bool:
-        """Whether a finite fill leaves hidden cells a weight, so that nobody knows how many are masked."""
-        return self.route != "scores" and self.spec.mask == "neg-inf" and fill_value(self.spec) != -math.inf
+        """Whether nobody knows how many cells are masked: a finite fill leaves them a weight, or top-k takes some."""
+        cut = self.spec.top_k is not None and masked_at(self.spec, self.stage)
+        buried = self.spec.mask == "add" and self.route == "sweep"
+        return cut or (self.holds_weights and may_weigh_hidden(self.spec) and not buried)
 
     def draw(self) -> Draw | None:
         """The dropout of the stage, if it has one."""
@@ -147,8 +203,11 @@ class HeadMap:
             scored = self._score_bins(rows, cols, level, cancelled)
             return None if scored is None else (scored, [])
         if self.route == "rows":
-            found = self._whole_row_bins(rows, cols, level, cancelled)
-            return None if found is None else (found, self._factors(rows, found.top.amax(0)))
+            whole = self._whole_row_bins(rows, cols, level, cancelled)
+            if whole is None or not self.holds_weights:
+                return None if whole is None else (whole[0], [])
+            found, visible = whole
+            return found, self._factors(rows, found.top.amax(0), visible)
         got = self._swept(rows, cols, level, space, cancelled)
         if got is None:
             return None
@@ -156,22 +215,23 @@ class HeadMap:
         peak = norm.mass.reciprocal()
         if self.stage == "dropped_weights":
             peak = got.top.amax(0) if len(got.top) else torch.zeros_like(peak)
-        elif self.stage == "unnormalised_weights":
-            every = self._norm(rows, "all")
-            peak = torch.exp2(norm.highest - every.highest) / every.mass
         elif self.stage == "unmasked_weights":
             peak = 1 / self._norm(rows, "all").mass
+        elif self.stage == "unnormalised_weights" or self.spec.mask == "multiply":
+            every = self._norm(rows, "all")
+            peak = torch.exp2(norm.highest - every.highest) / every.mass
         return got, self._factors(rows, peak)
 
-    def _factors(self, rows: range, peak: Tensor) -> list[Tensor]:
+    def _factors(self, rows: range, peak: Tensor, visible: Tensor | None = None) -> list[Tensor]:
         mask, device = self.acting_mask, self.queries.device
-        visible = torch.full((len(rows),), len(self.keys)) if mask is None else mask.n_visible(rows)
+        if visible is None:
+            visible = torch.full((len(rows),), len(self.keys)) if mask is None else mask.n_visible(rows)
         lift = torch.where(peak > 0, peak, 1.0).reciprocal_()  # NaN and nothing both leave the row as it is
         return [visible.to(device, peak.dtype), lift]
 
     def _norm(self, rows: range, which: Literal["visible", "all"]) -> Norm:
         norm = self.known.everything if which == "all" else self.known.visible
-        assert norm is not None  # noqa: S101 (three-step alone asks for all)
+        assert norm is not None  # noqa: S101 (a softmax before the mask alone asks for all)
         return Norm(norm.highest[_slice(rows)], norm.mass[_slice(rows)])
 
     def row_sums(self) -> Tensor | None:
@@ -180,7 +240,7 @@ class HeadMap:
         None where rows are computed whole, so that nobody keeps their denominators.
         """
         every, seen = self.known.everything, self.known.visible
-        if every is None or not bool(self.known.have.any()):
+        if every is None or self.spec.mask != "three-step" or not bool(self.known.have.any()):
             return None
         largest = (torch.exp2(seen.highest - every.highest) / every.mass).to(self.queries.dtype)
         sums = torch.where(largest == 0, 0.0, torch.exp2(seen.lse - every.lse))
@@ -221,10 +281,11 @@ class HeadMap:
             if bins is None:
                 return None
             bins = bins if coarse == level else None
-        if bins is None or self.stage != "weights" or not self.is_plain:
+        if bins is None or self.stage != "weights" or not self.is_plain or self.spec.mask == "multiply":
             # three-step divides what the first softmax left, so what rounded to 0 there stays 0
             divides = final and self.spec.mask == "three-step" and not self.is_plain
-            norm = self._norm(rows, "visible" if final and not divides else "all")
+            whole = not final or divides or self.spec.mask == "multiply"
+            norm = self._norm(rows, "all" if whole else "visible")
             sweep = self._sweep(self.acting_mask, space, cancelled)
             bins = sweep.window(rows, cols, level, norm, draw=self.draw())
             if bins is None:
@@ -250,60 +311,67 @@ class HeadMap:
         for place in lossy.nonzero().squeeze(1).tolist():
             if cancelled():
                 return None
-            row = self._whole_row_bins(rows[place : place + 1], cols, bins.level, cancelled)
-            if row is None:
+            found = self._whole_row_bins(rows[place : place + 1], cols, bins.level, cancelled)
+            if found is None:
                 return None
-            for plane, found in (whole.top, row.top), (whole.total, row.total), (whole.sets, row.sets):
-                plane[:, place] = found[:, 0]
+            row = found[0]
+            for plane, new in (whole.top, row.top), (whole.total, row.total), (whole.sets, row.sets):
+                plane[:, place] = new[:, 0]
             sound[place] = not bool(torch.isnan(row.top).all())
         uncounted = -1 if self.draw() is not None else 0
         return replace(whole, sound=None if bool(sound.all()) else sound, zeros=-1, dropped=uncounted)
 
-    def _whole_row_bins(self, rows: range, cols: tuple[int, int], level: int, cancelled: Cancelled) -> Bins | None:
-        """Rows computed whole as the dense pass does, a few at a time."""
+    def _whole_row_bins(
+        self, rows: range, cols: tuple[int, int], level: int, cancelled: Cancelled
+    ) -> tuple[Bins, Tensor | None] | None:
+        """Rows computed whole as the dense pass does, a few at a time, and with top-k the keys that each one sees."""
         parts = []
+        visible = []
         step = max(1, _EXACT_CELLS // len(self.keys))
         for first in range(0, len(rows), step):
             if cancelled():
                 return None
             some = rows[first : first + step]
-            cells, masked, dropped = self.row_cells(some)
+            cells, masked, dropped, seen = self.row_cells(some)
+            visible += [] if seen is None else [seen]
             mask = self.acting_mask
             planes = [None if plane is None else plane[:, cols[0] : cols[1]].t() for plane in (masked, dropped)]
             parts.append(
                 binned(
-                    cells[:, cols[0] : cols[1]].t(), some, cols[0], level, weights=True, masked=planes[0],
+                    cells[:, cols[0] : cols[1]].t(), some, cols[0], level, weights=self.holds_weights, masked=planes[0],
                     padded=(0, 0) if mask is None else mask.padded, dropped=planes[1],
                 )
             )  # fmt: skip
         top, total, sets = (torch.cat([getattr(p, name) for p in parts], 1) for name in ("top", "total", "sets"))
         nan = torch.isnan(top).all(0)
         wide = torch.promote_types(top.dtype, torch.float32)
-        return Bins(
+        bins = Bins(
             rows, cols[0], level, top.to(wide), total.to(wide), sets, sound=~nan if bool(nan.any()) else None,
-            zeros=sum(p.zeros for p in parts), dropped=sum(p.dropped for p in parts),
+            low=_lowest(parts), zeros=sum(p.zeros for p in parts), dropped=sum(p.dropped for p in parts),
+            nans=_nans(parts),
         )  # fmt: skip
+        return bins, torch.cat(visible) if visible and self.spec.top_k is not None else None
 
-    def row_cells(self, rows: range) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """The stage's cells (rows, K) as the dense pass computes them, those masked and those dropped."""
-        finite_fill = self.spec.mask == "neg-inf" and math.isfinite(fill_value(self.spec))
+    def row_cells(self, rows: range) -> tuple[Tensor, Tensor | None, Tensor | None, Tensor | None]:
+        """The stage's cells (rows, K) as the dense pass computes them, those masked, those dropped, visible keys."""
+        finite_fill = self.holds_weights and may_weigh_hidden(self.spec)
         keep = {self.stage, "weights"} if finite_fill else {self.stage}
         result = head_stages(
             self.spec, head=self.head, keep=keep, q=self.queries[None], k=self.keys[None], mask=self.mask,
             rows=rows,
         )  # fmt: skip
         cells = result.stages[self.stage][0]
-        masked = result.masked if self.acting_mask is not None else None
+        masked = result.masked if masked_at(self.spec, self.stage) else None
         if masked is not None and finite_fill:
             masked = masked & (result.stages["weights"][0] == 0)
         dropped = None if self.stage != "dropped_weights" or result.kept is None else ~result.kept[0]
-        return cells, masked, dropped
+        return cells, masked, dropped, result.visible
 
     # --------------------------------------------------------------------------------------------------------- scores
 
     def score_cells(self, rows: range, cols: tuple[int, int]) -> tuple[Tensor, Tensor | None]:
         """The stage's scores (rows, columns), and which of them are masked."""
-        plain = edited(self.spec, mask="none")
+        plain = edited(self.spec, mask="none", top_k=None)
         name = self.stage if self.stage != "masked_scores" else _before_mask(self.spec)
         cells = head_stages(
             plain, head=self.head, keep={name}, q=self.queries[None], k=self.keys[None, cols[0] : cols[1]], rows=rows
@@ -311,10 +379,29 @@ class HeadMap:
         mask = self.acting_mask
         if mask is None:
             return cells, None
-        scores = self.scores(mask)
-        fill = scores.fill if self.stage == "scaled_scores" else fill_value(self.spec)
-        mask.fill(cells, fill, rows, left=cols[0])
+        fill = acting_fill(self.spec) if self.stage == "scaled_scores" else fill_value(self.spec)
+        (mask.add if self.spec.mask == "add" else mask.fill)(cells, fill, rows, left=cols[0])
         return cells, mask.hidden(rows, cols, cells.device)
+
+    def exact_scores(self, row: int, cols: tuple[int, int]) -> tuple[Tensor, Tensor]:
+        """Values (columns,) and classes uint8 (columns,) of one row of a stage before the softmax, on the CPU."""
+        rows = range(row, row + 1)
+        if self.route == "scores":
+            cells, masked = self.score_cells(rows, cols)
+        else:
+            cells, masked, _, _ = self.row_cells(rows)
+            cells = cells[:, cols[0] : cols[1]]
+            masked = None if masked is None else masked[:, cols[0] : cols[1]]
+        classes = torch.full((cols[1] - cols[0],), int(CellClass.ORDINARY), dtype=torch.uint8)
+        if masked is not None:
+            classes[masked[0].cpu()] = int(CellClass.MASKED)
+            padded = (0, 0) if self.acting_mask is None else self.acting_mask.padded
+            first, end = (min(max(edge, cols[0]), cols[1]) - cols[0] for edge in padded)
+            stuffed = classes[first:end]
+            stuffed[stuffed == int(CellClass.MASKED)] = int(CellClass.PADDED)
+        values = cells[0].cpu()
+        classes[torch.isnan(values)] = int(CellClass.NAN)
+        return values.to(torch.promote_types(values.dtype, torch.float32)), classes
 
     def _score_bins(self, rows: range, cols: tuple[int, int], level: int, cancelled: Cancelled) -> Bins | None:
         mask, end = self.acting_mask, min(cols[1], len(self.keys))
@@ -328,21 +415,33 @@ class HeadMap:
             hidden = None if masked is None else masked.t()
             parts.append(binned(cells.t(), rows, first, level, weights=False, masked=hidden, padded=padded))
         top, total, sets = (torch.cat([getattr(part, name) for part in parts]) for name in ("top", "total", "sets"))
-        lows = [part.low for part in parts if not math.isnan(part.low)]
-        return Bins(rows, cols[0], level, top, total, sets, low=min(lows, default=math.nan))
+        return Bins(rows, cols[0], level, top, total, sets, low=_lowest(parts), nans=_nans(parts))
 
     @property
     def blank(self) -> float:
-        """What stands in a pixel that holds no ordinary cell: what was computed there."""
-        if self.route != "scores":
+        """What stands in a pixel that holds no ordinary cell: what was computed there.
+
+        Of scores to which a mask was added, and of those that top-k took away, it is the fill alone.
+        """
+        if self.holds_weights:
             return 0.0
-        fill = fill_value(self.spec)
-        return fill * self.scores(None).scale if self.stage == "scaled_scores" else fill
+        if self.stage == "scaled_scores":
+            return acting_fill(self.spec)
+        return fill_value(self.spec) if self.spec.fills else -math.inf
 
 
 def _before_mask(spec: AttentionSpec) -> str:
     names = stages_of(spec)
     return names[names.index("masked_scores") - 1]
+
+
+def _lowest(parts: list[Bins]) -> float:
+    return min((part.low for part in parts if not math.isnan(part.low)), default=math.nan)
+
+
+def _nans(parts: list[Bins]) -> tuple[int, int, int]:
+    every, masked, stuffed = (sum(counts) for counts in zip(*(part.nans for part in parts), strict=True))
+    return every, masked, stuffed
 
 
 def _slice(rows: range) -> slice:

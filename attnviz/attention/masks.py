@@ -13,12 +13,15 @@ from attnviz.spec import (
     AnyShape,
     Blocks,
     Causal,
+    Drawn,
     Full,
     PadLeft,
     PadRight,
     Prefix,
     SlidingWindow,
+    check_drawable,
     padded_keys,
+    visible_runs,
 )
 
 _BLOCK = 128
@@ -29,8 +32,8 @@ class Mask:
     """The keys that each query may see, in memory linear in their number.
 
     ``first`` and ``end`` int64 (Q,) on the CPU: a query sees keys first ≤ key < end, both equal where it sees none.
-    ``plane`` bool (Q, K), True = visible, says more where runs cannot (a file's mask, memory-mapped); the runs are
-    then its outer bounds, ``padded`` is the half-open run of keys that are padding.
+    ``plane`` bool (Q, K), True = visible, says more where runs cannot (a file's mask, memory-mapped, or a drawn one);
+    the runs are then its outer bounds, ``padded`` is the half-open run of keys that are padding.
     """
 
     n_queries: int
@@ -107,6 +110,26 @@ class Mask:
                 part[..., a - left : b - left].masked_fill_(self.hidden(block, (a, b), cells.device), value)
         return cells
 
+    def add(self, cells: Tensor, value: float, rows: range | None = None, left: int = 0) -> Tensor:
+        """``cells`` (…, rows, columns from ``left`` on) plus ``value`` in every hidden cell; written in place.
+
+        What S + M gives with an M of 0 and ``value``: −∞ on a score of +∞ is NaN.
+        """
+        rows = range(self.n_queries) if rows is None else rows
+        right = left + cells.shape[-1]
+        for top in range(0, len(rows), _BLOCK):
+            block = rows[top : top + _BLOCK]
+            part = cells[..., top : top + len(block), :]
+            lo, hi = (min(max(edge, left), right) for edge in self.span(block))
+            part[..., : lo - left].add_(value)
+            part[..., hi - left :].add_(value)
+            for a, b in self.edges(block, (lo, hi)):
+                hidden = self.hidden(block, (a, b), cells.device)
+                part[..., a - left : b - left].add_(
+                    torch.zeros_like(hidden, dtype=cells.dtype).masked_fill_(hidden, value)
+                )
+        return cells
+
     def edges(self, rows: range, span: tuple[int, int]) -> list[tuple[int, int]]:
         """The columns within ``span`` in which some of ``rows`` may see something and others not."""
         return _outside(span, self.open_span(rows))
@@ -121,13 +144,15 @@ def shaped(shape: AnyShape, n_queries: int, n_keys: int) -> Mask:
     """The mask of a shape; a file's shape needs its plane: `from_plane`. Query i stands at i + n_keys − n_queries.
 
     With fewer queries than keys the queries are the last ones. (SDPA's ``is_causal`` aligns the first query with the
-    first key instead.)
+    first key instead.) Raises `SpecError` for a drawn mask on a map that is too long for one.
     """
     with torch.inference_mode(mode=False):  # kept, and what differentiates may meet it later
         return _shaped(shape, n_queries, n_keys)
 
 
 def _shaped(shape: AnyShape, n_queries: int, n_keys: int) -> Mask:
+    if isinstance(shape, Drawn):
+        return _drawn(shape, n_queries, n_keys)
     position = torch.arange(n_keys - n_queries, n_keys)
     own = position + 1
     first, end = torch.zeros_like(own), own
@@ -151,6 +176,20 @@ def _shaped(shape: AnyShape, n_queries: int, n_keys: int) -> Mask:
             raise ValueError(f"{shape} is a file's shape: open its plane")
     first, end = first.clamp(0, n_keys), end.clamp(0, n_keys)
     return Mask(n_queries, n_keys, torch.minimum(first, end), end, padded_keys(shape, n_keys))
+
+
+def _drawn(shape: Drawn, n_queries: int, n_keys: int) -> Mask:
+    """The mask of drawn runs; with a plane where some query has several."""
+    check_drawable(n_keys)
+    every = [visible_runs(shape, row, n_queries, n_keys) for row in range(n_queries)]
+    if all(len(runs) <= 1 for runs in every):
+        bounds = torch.tensor([runs[0] if runs else (0, 0) for runs in every], dtype=torch.int64)
+        return Mask(n_queries, n_keys, bounds[:, 0].clone(), bounds[:, 1].clone())
+    plane = torch.zeros(n_queries, n_keys, dtype=torch.bool)
+    for row, runs in enumerate(every):
+        for first, end in runs:
+            plane[row, first:end] = True
+    return from_plane(plane)
 
 
 def from_plane(plane: Tensor) -> Mask:

@@ -1,7 +1,8 @@
 """Both forms of a multi-head attention module: single heads side by side, and one product cut into heads.
 
 They are the same function once they have the same weights (`copy_weights`). Initial values are uniform ± 1/√fan_in,
-what ``nn.Linear`` draws, from a generator of their own on the CPU in float32; the global one is never touched.
+what ``nn.Linear`` draws, or with the projection *rand* uniform from 0 to 1, what ``torch.rand`` draws; from a generator
+of their own on the CPU in float32: the global one is never touched.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, Literal
 
 import torch
 from torch import Tensor, nn
@@ -18,6 +19,26 @@ from attnviz.attention import masks
 
 MAX_MASK_LENGTH: Final = 4096
 """Longest context whose mask is a buffer (16 MiB of bool); a longer one would take L² bytes nobody looks at."""
+
+
+Projection = Literal["linear", "rand"]
+
+
+class RightProduct(nn.Module):
+    """``x @ weight`` with a matrix (d_in, d_out) that stands on the right, without a bias, as `torch.rand` gives it."""
+
+    bias: None = None
+
+    def __init__(self, d_in: int, d_out: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(d_in, d_out))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``x`` (…, d_in) times the matrix: (…, d_out)."""
+        return x @ self.weight
+
+
+Layer = nn.Linear | RightProduct
 
 
 class MultiHead(nn.Module, ABC):
@@ -50,15 +71,15 @@ class MultiHead(nn.Module, ABC):
         return q, k, v
 
     @abstractmethod
-    def project_with(self, layers: list[nn.Linear], x: Tensor) -> Tensor:
+    def project_with(self, layers: list[Layer], x: Tensor) -> Tensor:
         """``x`` (B, L, d_in) through one of the three lists of `projections`: (B, heads of its own, L, d_head)."""
 
     @abstractmethod
-    def projections(self) -> tuple[list[nn.Linear], list[nn.Linear], list[nn.Linear]]:
+    def projections(self) -> tuple[list[Layer], list[Layer], list[Layer]]:
         """The query, the key and the value layers, each in the order in which they are cut into heads."""
 
     @abstractmethod
-    def drawing_order(self) -> Iterable[nn.Linear]:
+    def drawing_order(self) -> Iterable[Layer]:
         """The projections in the order in which their initial values are drawn."""
 
     def join(self, context: Tensor) -> tuple[Tensor, Tensor]:
@@ -71,7 +92,7 @@ class MultiHead(nn.Module, ABC):
         """The causal mask (length, length) where the module is, bool, True = hidden."""
         if self.mask is not None and length <= len(self.mask):
             return self.mask[:length, :length]
-        return masks.hidden(length, length, next(self.parameters()).device)
+        return masks.hidden(length, length, next((p.device for p in self.parameters()), None))
 
     def forward(self, x: Tensor) -> Tensor:
         """Causal attention over ``x`` (B, L, d_in) with the −∞ mask, without dropout: (B, L, d_out)."""
@@ -85,6 +106,10 @@ class MultiHead(nn.Module, ABC):
         generator = torch.Generator().manual_seed(seed)
         layers = [*self.drawing_order()]
         for layer in layers if self.out_proj is None else [*layers, self.out_proj]:
+            if isinstance(layer, RightProduct):
+                with torch.no_grad():
+                    layer.weight.copy_(torch.rand(layer.weight.shape, generator=generator))
+                continue
             bound = 1 / math.sqrt(layer.in_features)
             with torch.no_grad():
                 for parameter in layer.parameters():  # the weight, then the bias
@@ -94,13 +119,13 @@ class MultiHead(nn.Module, ABC):
 class Head(nn.Module):
     """The projections of a single head; without key and value where another head of its group has them."""
 
-    def __init__(self, d_in: int, d_head: int, *, qkv_bias: bool, own_keys: bool) -> None:
+    def __init__(self, d_in: int, d_head: int, *, qkv_bias: bool, own_keys: bool, projection: Projection) -> None:
         super().__init__()
-        self.query = _undrawn(d_in, d_head, bias=qkv_bias)
+        self.query = _layer(projection, d_in, d_head, bias=qkv_bias)
         if not own_keys:
             return
-        self.key = _undrawn(d_in, d_head, bias=qkv_bias)
-        self.value = _undrawn(d_in, d_head, bias=qkv_bias)
+        self.key = _layer(projection, d_in, d_head, bias=qkv_bias)
+        self.value = _layer(projection, d_in, d_head, bias=qkv_bias)
 
 
 class StackedHeads(MultiHead):
@@ -108,28 +133,29 @@ class StackedHeads(MultiHead):
 
     def __init__(
         self, d_in: int, d_out: int, num_heads: int, *, num_kv_heads: int | None = None, context_length: int,
-        qkv_bias: bool, out_proj: bool, seed: int,
+        qkv_bias: bool, out_proj: bool, seed: int, projection: Projection = "linear",
     ) -> None:  # fmt: skip
         super().__init__(d_in, d_out, num_heads, num_kv_heads, context_length)
         group = num_heads // self.num_kv_heads
         self.heads = nn.ModuleList(
-            Head(d_in, self.d_head, qkv_bias=qkv_bias, own_keys=head % group == 0) for head in range(num_heads)
+            Head(d_in, self.d_head, qkv_bias=qkv_bias, own_keys=head % group == 0, projection=projection)
+            for head in range(num_heads)
         )
         self.out_proj = _undrawn(d_out, d_out, bias=True) if out_proj else None
         self._draw(seed)
 
-    def projections(self) -> tuple[list[nn.Linear], list[nn.Linear], list[nn.Linear]]:
-        found: tuple[list[nn.Linear], ...] = tuple(
-            [layer for head in self.heads for layer in [getattr(head, name, None)] if isinstance(layer, nn.Linear)]
+    def projections(self) -> tuple[list[Layer], list[Layer], list[Layer]]:
+        found: tuple[list[Layer], ...] = tuple(
+            [layer for head in self.heads for layer in [getattr(head, name, None)] if isinstance(layer, Layer)]
             for name in ("query", "key", "value")
         )
         return found[0], found[1], found[2]
 
-    def drawing_order(self) -> Iterable[nn.Linear]:
+    def drawing_order(self) -> Iterable[Layer]:
         for head in self.heads:
-            yield from (layer for layer in head.children() if isinstance(layer, nn.Linear))
+            yield from (layer for layer in head.children() if isinstance(layer, Layer))
 
-    def project_with(self, layers: list[nn.Linear], x: Tensor) -> Tensor:
+    def project_with(self, layers: list[Layer], x: Tensor) -> Tensor:
         return torch.stack([layer(x) for layer in layers], 1)  # (B, heads of its own, L, D)
 
 
@@ -138,31 +164,48 @@ class SplitHeads(MultiHead):
 
     def __init__(
         self, d_in: int, d_out: int, num_heads: int, *, num_kv_heads: int | None = None, context_length: int,
-        qkv_bias: bool, out_proj: bool, seed: int,
+        qkv_bias: bool, out_proj: bool, seed: int, projection: Projection = "linear",
     ) -> None:  # fmt: skip
         super().__init__(d_in, d_out, num_heads, num_kv_heads, context_length)
         shared = self.num_kv_heads * self.d_head
-        self.query = _undrawn(d_in, d_out, bias=qkv_bias)
-        self.key = _undrawn(d_in, shared, bias=qkv_bias)
-        self.value = _undrawn(d_in, shared, bias=qkv_bias)
+        self.query = _layer(projection, d_in, d_out, bias=qkv_bias)
+        self.key = _layer(projection, d_in, shared, bias=qkv_bias)
+        self.value = _layer(projection, d_in, shared, bias=qkv_bias)
         self.out_proj = _undrawn(d_out, d_out, bias=True) if out_proj else None
         self._draw(seed)
 
-    def projections(self) -> tuple[list[nn.Linear], list[nn.Linear], list[nn.Linear]]:
+    def projections(self) -> tuple[list[Layer], list[Layer], list[Layer]]:
         return [self.query], [self.key], [self.value]
 
-    def drawing_order(self) -> Iterable[nn.Linear]:
+    def drawing_order(self) -> Iterable[Layer]:
         return self.query, self.key, self.value
 
-    def project_with(self, layers: list[nn.Linear], x: Tensor) -> Tensor:
+    def project_with(self, layers: list[Layer], x: Tensor) -> Tensor:
         (layer,) = layers
         batch, length, _ = x.shape
         one: Tensor = layer(x)
         return one.view(batch, length, -1, self.d_head).transpose(1, 2)  # (B, heads of its own, L, D)
 
 
+class Unprojected(MultiHead):
+    """No projections at all: one head whose queries, keys and values are the inputs. It has no parameters."""
+
+    def __init__(self, d_model: int, context_length: int) -> None:
+        super().__init__(d_model, d_model, 1, 1, context_length)
+        self.out_proj = None
+
+    def projections(self) -> tuple[list[Layer], list[Layer], list[Layer]]:
+        return [], [], []
+
+    def drawing_order(self) -> Iterable[Layer]:
+        return ()
+
+    def project_with(self, layers: list[Layer], x: Tensor) -> Tensor:
+        return x[:, None]  # (B, 1, L, D)
+
+
 def copy_weights(source: MultiHead, target: MultiHead) -> None:
-    """Write ``source``'s parameters into ``target``, whichever forms the two have.
+    """Write ``source``'s parameters into ``target``, whichever forms the two have, on whichever side matrices stand.
 
     An output projection is copied where both have one, else left alone. Raises ValueError where sizes or biases of
     queries, keys and values differ.
@@ -173,9 +216,9 @@ def copy_weights(source: MultiHead, target: MultiHead) -> None:
         raise ValueError(f"{names} is {sizes[0]} in the source but {sizes[1]} in the target")
     with torch.no_grad():
         for given, taking in zip(source.projections(), target.projections(), strict=True):
-            _write_rows([layer.weight for layer in given], [layer.weight for layer in taking])
+            _write_rows([_rows(layer) for layer in given], [_rows(layer) for layer in taking])
             if _has_bias(source):
-                _write_rows([layer.bias for layer in given], [layer.bias for layer in taking])
+                _write_rows([_bias(layer) for layer in given], [_bias(layer) for layer in taking])
         if source.out_proj is not None and target.out_proj is not None:
             target.out_proj.load_state_dict(source.out_proj.state_dict())
 
@@ -188,8 +231,26 @@ def _write_rows(given: list[Tensor], taking: list[Tensor]) -> None:
         first += len(parameter)
 
 
+def _rows(layer: Layer) -> Tensor:
+    """A view of the weights (d_out, d_in), one row a dimension that comes out."""
+    return layer.weight.t() if isinstance(layer, RightProduct) else layer.weight
+
+
+def _bias(layer: Layer) -> Tensor:
+    assert layer.bias is not None  # noqa: S101 (the caller asked)
+    return layer.bias
+
+
 def _has_bias(module: MultiHead) -> bool:
     return any(layer.bias is not None for three in module.projections() for layer in three)
+
+
+def _layer(projection: Projection, d_in: int, d_out: int, *, bias: bool) -> Layer:
+    if projection == "linear":
+        return _undrawn(d_in, d_out, bias=bias)
+    if bias:
+        raise ValueError("a product with torch.rand has no bias")
+    return RightProduct(d_in, d_out)
 
 
 def _undrawn(d_in: int, d_out: int, *, bias: bool) -> nn.Linear:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -73,8 +74,14 @@ class Planes:
         planes = (self.top, self.sets) if self.total is self.top else (self.top, self.total, self.sets)
         return sum(plane.nbytes for plane in planes)
 
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Nothing is folded in while the block runs; keep it short."""
+        with self._lock:
+            yield
+
     def holds(self, rows: tuple[int, int]) -> bool:
-        """Whether the tile's part of ``rows`` (whole rows of pixels) is exact."""
+        """Whether the tile's part of ``rows`` (whole rows of pixels) is exact; once it is, it stays so."""
         level, (top, bottom) = self.region.level, self.region.rows
         first, last = max(rows[0], top), min(rows[1], bottom)
         if first >= last:
@@ -222,6 +229,7 @@ def assemble(
 ) -> Pooled:  # fmt: skip
     """Pixels of ``region`` (at the tiles' level or a coarser one) from ``tiles`` by (row, column).
 
+    ``tiles`` may be folded into meanwhile: each is copied at one moment, and exact is what all of them were then.
     ``blank`` is what stands in a pixel without an ordinary cell.
     """
     some = next(iter(tiles.values()))
@@ -233,20 +241,23 @@ def assemble(
     total = torch.zeros_like(top)
     sets = torch.zeros((n_rows, n_cols), dtype=torch.uint8)
     folded = torch.zeros(n_rows, dtype=torch.int64)
+    exact = True
     for (tile_row, tile_col), tile in tiles.items():
         rows = _overlap(first_row, n_rows, tile_row * side_of(level), tile.n_rows)
         cols = _overlap(first_col, n_cols, tile_col * side_of(level), tile.n_cols)
         if rows is None or cols is None:
             continue
         (to_r, from_r), (to_c, from_c) = rows, cols
-        for n, factor_place in enumerate((0, which)):
-            if tile.factors is not None:
-                top[n, to_r, to_c] = tile.top[0, from_r, from_c] * tile.factors[factor_place, from_r, None]
-                continue
-            top[n, to_r, to_c] = tile.top[factor_place, from_r, from_c]
-            total[n, to_r, to_c] = tile.total[min(factor_place, len(tile.total) - 1), from_r, from_c]
-        sets[to_r, to_c] = tile.sets[from_r, from_c]
-        folded[to_r] = torch.from_numpy(tile.folded[from_r])
+        with tile.reading():  # what is copied and whether that is exact are of one moment
+            exact = exact and tile.holds(region.rows)
+            for n, factor_place in enumerate((0, which)):
+                if tile.factors is not None:
+                    top[n, to_r, to_c] = tile.top[0, from_r, from_c] * tile.factors[factor_place, from_r, None]
+                    continue
+                top[n, to_r, to_c] = tile.top[factor_place, from_r, from_c]
+                total[n, to_r, to_c] = tile.total[min(factor_place, len(tile.total) - 1), from_r, from_c]
+            sets[to_r, to_c] = tile.sets[from_r, from_c]
+            folded[to_r] = torch.from_numpy(tile.folded[from_r])
     if level == 1:
         total = torch.where(torch.isneginf(top), 0, top)
     times = region.level // level
@@ -270,7 +281,6 @@ def assemble(
     shades = values if which == 0 else to_numpy(planes[1])
     classes = sets.numpy()
     classes.flags.writeable = False
-    exact = all(tile.holds(region.rows) for tile in tiles.values())
     return Pooled(region, values, shades, classes, low, high, counts, exact=exact)
 
 

@@ -8,7 +8,30 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from attnviz.spec import AttentionSpec
+from attnviz.attention.masks import Mask
+from attnviz.attention.stages import acting_fill
+from attnviz.spec import AttentionSpec, stages_of
+
+
+def blind_remarks(spec: AttentionSpec, stage: str, mask: Mask | None) -> tuple[str, ...]:
+    """How many rows see no key, and what that makes of them, in words; nothing before the weights of ``spec``.
+
+    ``mask`` is the spec's over all queries and keys, None where it has none.
+    """
+    names = stages_of(spec)
+    blind = 0 if mask is None else int((mask.n_visible() == 0).sum())
+    if not blind or names.index(stage) < names.index("weights"):
+        return ()
+    finite = spec.fills and math.isfinite(acting_fill(spec))
+    if spec.mask == "multiply":
+        made = "and every weight is 0"
+    elif spec.mask == "add" and finite:
+        made = "and a finite fill added to every score hides nothing"
+    elif finite:
+        made = "and a finite fill gives uniform weights, over the future too"
+    else:
+        made = "and 0/0 gives NaN" if spec.mask == "three-step" else "and −∞ gives NaN"
+    return (f"{'1 row sees' if blind == 1 else f'{blind:,} rows see'} no key: there is nothing to share out, {made}.",)
 
 
 def rounding_remarks(spec: AttentionSpec, sums: Sequence[Tensor]) -> tuple[str, ...]:

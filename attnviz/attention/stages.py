@@ -10,15 +10,19 @@ import math
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Final
 
 import torch
 from torch import Tensor
 
 from attnviz.attention import dropout, masks
 from attnviz.attention.masks import Mask
-from attnviz.spec import JOINT_STAGES, QUERY_KEY_STAGES, AttentionSpec, stages_of
+from attnviz.spec import JOINT_STAGES, QUERY_KEY_STAGES, AttentionSpec, acts_on_scores, stages_of
 
 _BLOCK = 128
+
+_FAINTEST: Final = {"float64": -745.0, "float32": -104.0, "bfloat16": -92.9, "float16": -17.3}
+"""Below this a score beside 0 weighs exactly nothing in each dtype."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,8 +32,9 @@ class HeadStages:
     ``stages`` name → tensor: queries, keys, values (B, L, D), query × key stages (B, Q, K), ``row_sums`` (B, Q, 1),
     ``context`` and ``dropped_context`` (B, Q, D). ``kept`` is bool, the cells that dropout keeps at the spec's site:
     (B, Q, K) at the weights, (B, Q, D) at the context; None where no dropout was reached. ``masked`` is bool (Q, K),
-    the cells that the mask hides, the same tensor for every head of a shape; None without a mask. ``visible`` int64
-    (Q,) is the number of keys that each row sees. Where only some rows were asked for, Q is their number. ``clean``
+    the cells that the mask hides, the same tensor for every head of a shape, and those that top-k took away, each
+    head's own (of the first batch item, which the others equal); None where nothing hides any. ``visible`` int64 (Q,)
+    is the number of keys that each row sees. Where only some rows were asked for, Q is their number. ``clean``
     says that hidden weights were not computed and stand as 0.
     """
 
@@ -51,7 +56,7 @@ def head_stages(
     scaled_scores: Tensor | None = None,
     weights: Tensor | None = None,
     out: Tensor | None = None,
-    torch_keep: Tensor | None = None,
+    drawn_keep: Tensor | None = None,
     mask: Mask | None = None,
     rows: range | None = None,
     clean: bool = False,
@@ -61,7 +66,8 @@ def head_stages(
     Give ``q``, ``k`` (B, L, d_head), or what a typed source enters at: ``scaled_scores`` or ``weights`` (1, Q, K);
     and ``v`` (B, K, D) where there are values. None of them is written to. Stages that are not wanted are overwritten
     in place. ``out`` (Q, K) or (B, Q, K), in the spec's dtype, takes the last wanted query × key stage; where none is
-    wanted it is worked in. ``torch_keep`` replaces torch's generator's draw (B, Q, K) or (B, Q, D), if it is at hand.
+    wanted it is worked in. ``drawn_keep`` bool (B, Q, K) or (B, Q, D) replaces the generator's draw of all queries: a
+    lesson's own, or torch's if it is at hand.
     ``mask`` replaces the spec's shape, which it must where that is a file's. ``rows`` takes some of the queries alone;
     their stages are those rows of the whole, up to the rounding of a product cut in another way. ``clean`` says that
     ``out`` holds 0 where this mask hides, as a pass before has left it (`HeadStages.clean`): it is not written again.
@@ -87,10 +93,13 @@ def head_stages(
         device = _device(q, given)
         masked = _shared_hidden(mask, device) if some == every else mask.hidden(some, device=device)
     setting = _Setting(spec, head, mask, masked, some, n_queries, clean)
-    run = _Pass(setting, keep, given=_Given(q, k, v, given), out=out, torch_keep=torch_keep)
+    run = _Pass(setting, keep, given=_Given(q, k, v, given), out=out, drawn_keep=drawn_keep)
     for name in names[: names.index(wanted[-1]) + 1] if wanted else ():
         run.step(name)
     visible = None if mask is None else mask.n_visible(some)
+    if run.cut is not None:
+        masked = run.cut if masked is None else masked | run.cut
+        visible = (~masked).sum(1).cpu()
     return HeadStages({name: run.stages[name] for name in wanted}, run.kept, masked, visible, run.clean)
 
 
@@ -125,12 +134,13 @@ class _Pass:
         *,
         given: _Given,
         out: Tensor | None,
-        torch_keep: Tensor | None,
+        drawn_keep: Tensor | None,
     ) -> None:
         self.setting, self.spec, self.head, self.keep, self.given = setting, setting.spec, setting.head, keep, given
         self.stages: dict[str, Tensor] = {}
         self.kept: Tensor | None = None
-        self._torch_keep = torch_keep
+        self.cut: Tensor | None = None  # visible cells (Q, K) that top-k took away
+        self._drawn_keep = drawn_keep
         self._out = out[None] if out is not None and out.dim() == 2 else out
         self._maps_wanted = sum(name in QUERY_KEY_STAGES for name in keep)
         self._cells: Tensor | None = None
@@ -187,9 +197,7 @@ class _Pass:
             case "scaled_scores":
                 return cells if self._fused_scale() else self._scaled(cells)
             case "masked_scores":
-                mask = self.setting.mask
-                assert mask is not None  # noqa: S101
-                return mask.fill(cells, fill_value(self.spec), self.setting.rows)
+                return self._mask_scores(cells)
             case "unnormalised_weights":
                 return cells.mul_(self._triangle(cells))
             case "dropped_weights":
@@ -198,9 +206,26 @@ class _Pass:
             case "weights" if self.spec.mask == "three-step":
                 assert self._row_sums is not None  # noqa: S101
                 return cells.div_(self._row_sums)  # 0/0 is NaN across the whole row, hidden cells too
+            case "weights" if self.spec.mask == "multiply":
+                return cells.mul_(self._triangle(cells))
         if name == "weights" and self._in_blocks:
             return self._masked_softmax(cells)
         return _softmax(cells)  # weights, unmasked_weights
+
+    def _mask_scores(self, cells: Tensor) -> Tensor:
+        """The mask over scores, then −∞ over those that are not among the k largest visible ones of their row."""
+        spec, mask, masked = self.spec, self.setting.mask, self.setting.masked
+        cut = None
+        if spec.top_k is not None and spec.top_k < cells.shape[-1]:
+            seen = cells if masked is None else cells.masked_fill(masked, -math.inf)
+            least = torch.topk(seen, spec.top_k, dim=-1, sorted=False).values.amin(-1, keepdim=True)  # (B, Q, 1)
+            cut = cells < least  # what equals the k-th stays
+            if masked is not None:
+                cut &= ~masked
+            self.cut = cut[0]
+        if mask is not None:
+            (mask.add if spec.mask == "add" else mask.fill)(cells, fill_value(spec), self.setting.rows)
+        return cells if cut is None else cells.masked_fill_(cut, -math.inf)
 
     def _triangle(self, cells: Tensor) -> Tensor:
         """Ones where a cell is visible, as numbers: multiplying by a bool tensor takes thirty times as long."""
@@ -217,10 +242,10 @@ class _Pass:
         maps = {name for name in self.keep if name in QUERY_KEY_STAGES}
         return (
             self.spec.mask == "neg-inf"
+            and self.spec.top_k is None
             and self.given.typed is None
             and maps <= {"weights", "dropped_weights"}
-            and fill_value(self.spec) == -math.inf
-            and not turns_fill(self.spec)
+            and acting_fill(self.spec) == -math.inf
         )
 
     def _masked_softmax(self, cells: Tensor) -> Tensor:
@@ -283,12 +308,8 @@ class _Pass:
         return factor if abs(math.frexp(factor)[0]) == 0.5 and 2**-24 <= abs(factor) <= 2**24 else None
 
     def _scaled(self, cells: Tensor) -> Tensor:
-        """``auto`` divides by √d_head as the book does; a number is a factor, as in SDPA's ``scale``."""
-        if self.spec.scale == "auto":
-            assert self.given.q is not None  # noqa: S101
-            cells.div_(math.sqrt(self.given.q.shape[-1]))
-        elif self.spec.scale != "none":
-            cells.mul_(self.spec.scale)
+        d_head = 1 if self.given.q is None else self.given.q.shape[-1]  # typed scores have no auto
+        _scale(cells, self.spec.scale, d_head)
         cap = self.spec.soft_cap
         return cells if cap is None else cells.div_(cap).tanh_().mul_(cap)
 
@@ -298,11 +319,11 @@ class _Pass:
         spec = self.spec
         batch, _, n_columns = shape
         rows, n_queries = self.setting.rows, self.setting.n_queries
-        if spec.dropout_generator == "torch":
-            kept = self._torch_keep
-            if kept is None:
-                whole = (batch, n_queries, n_columns)
-                kept = dropout.torch_draws(spec.dropout_seed, whole, spec.dropout).keep(self.head)
+        kept = self._drawn_keep
+        if kept is None and spec.dropout_generator == "torch":
+            whole = (batch, n_queries, n_columns)
+            kept = dropout.torch_draws(spec.dropout_seed, whole, spec.dropout).keep(self.head)
+        if kept is not None:
             kept = kept[:, rows.start : rows.stop : rows.step]
             return kept.to(_device(self.given.q, self.given.typed))
         tiles = [
@@ -364,7 +385,7 @@ def _visible_blocks(
 
 def turns_fill(spec: AttentionSpec) -> bool:
     """Whether scaling after the mask makes something else of −∞: a factor of 0 or below."""
-    return spec.scale_after_mask and isinstance(spec.scale, float | int) and spec.scale <= 0
+    return acts_on_scores(spec) and spec.scale_after_mask and isinstance(spec.scale, float | int) and spec.scale <= 0
 
 
 def fill_value(spec: AttentionSpec) -> float:
@@ -372,9 +393,47 @@ def fill_value(spec: AttentionSpec) -> float:
     return _held(spec.fill, spec.dtype)
 
 
+def acting_fill(spec: AttentionSpec) -> float:
+    """What the softmax meets where a cell is filled: scaled with the scores where the scale comes after the mask.
+
+    Rounded to the dtype as every score is, once held and once scaled: in float16 twice −60,000 is −∞. Zero times −∞
+    is NaN. Where top-k alone hides, the fill is −∞.
+    """
+    fill = spec.fill if spec.fills else -math.inf
+    if not spec.scale_after_mask:
+        return _held(fill, spec.dtype)
+    return _scaled_fill(fill, spec.dtype, spec.scale, spec.d_head or 1)
+
+
+def may_weigh_hidden(spec: AttentionSpec) -> bool:
+    """Whether the softmax meets a number where the mask fills, so that hidden cells may weigh something.
+
+    A number that is *added* is scaled with its score, and may be one where alone it would be too large.
+    """
+    return spec.fills and math.isfinite(fill_value(spec) if spec.mask == "add" else acting_fill(spec))
+
+
+def lets_through(spec: AttentionSpec) -> bool:
+    """Whether what is written over hidden scores, or added to them, leaves them a weight: beside 0, in the dtype."""
+    return may_weigh_hidden(spec) and acting_fill(spec) >= _FAINTEST[spec.dtype]
+
+
 @lru_cache(maxsize=64)
 def _held(number: float, dtype: str) -> float:
     return float(torch.tensor(number, dtype=torch.float64).to(getattr(torch, dtype)))
+
+
+@lru_cache(maxsize=64)
+def _scaled_fill(fill: float, dtype: str, scale: float | str, d_head: int) -> float:
+    cell = torch.tensor([_held(fill, dtype)], dtype=getattr(torch, dtype))
+    return float(_scale(cell, scale, d_head))
+
+
+def _scale(cells: Tensor, scale: float | str, d_head: int) -> Tensor:
+    """In place: ``auto`` divides by √d_head as the book does; a number is a factor, as in SDPA's ``scale``."""
+    if scale == "auto":
+        return cells.div_(math.sqrt(d_head))
+    return cells if isinstance(scale, str) else cells.mul_(scale)
 
 
 @lru_cache(maxsize=1)

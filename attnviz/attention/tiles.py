@@ -75,11 +75,14 @@ class Scores:
         """
         if self.mask is not None and not self.hides:
             return False
-        longest = [float(_longest(t)) for t in (self.queries, self.keys)]
-        bound = longest[0] * longest[1] * abs(self.scale) * LOG2E
-        if self.soft_cap is not None:
-            bound = min(bound, self.soft_cap * LOG2E)
+        bound = self.largest()[1] * LOG2E
         return 2 * bound + math.log2(len(self.keys)) < _FAINTEST[self.queries.dtype]
+
+    def largest(self) -> tuple[float, float]:
+        """What no product q · k and no scaled score exceeds in absolute value: |q| |k| over all rows and keys."""
+        product = float(_longest(self.queries)) * float(_longest(self.keys))
+        scaled = product * abs(self.scale)
+        return product, scaled if self.soft_cap is None else min(scaled, self.soft_cap)
 
 
 def _longest(vectors: Tensor) -> Tensor:
@@ -156,7 +159,8 @@ class Sweep:
         n_bins = -(-(hi - left) // level) if hi > lo else 0
         tops, sums = (self._space.get(name, (n_bins, n), dtype, self._device) for name in ("tops", "sums"))
         if n_bins == 0:
-            nothing = Norm(*(torch.zeros(n, dtype=dtype, device=self._device) for _ in range(2)))
+            values = (torch.full((n,), value, dtype=dtype, device=self._device) for value in (self._lowest, 0.0))
+            nothing = Norm(*values)
             return Bins(rows, left, level, tops, sums, tops.to(torch.uint8), nothing, nothing.sound)
         summed = self._summed if self._plain else self._summed_from_peaks
         norm = summed(rows, (left, hi), level, tops, sums)
@@ -424,7 +428,7 @@ class Sweep:
         if self._group_sets and level > 1 and rows.step == 1 and mask is not None and mask.steady:
             starts, group = range(left, left + n_bins * level, level), min(level, len(rows))
             return self._space.recall(
-                "sets", (mask, rows, starts, n_keys, self._device),
+                "sets", (mask, rows, level, starts, n_keys, self._device),
                 lambda: grouped_sets(mask, rows, group, starts, n_keys, self._device),
             )  # fmt: skip
         seen, sets = self._visible(rows, left, level, n_bins)

@@ -16,23 +16,24 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 import msgspec
-import numpy as np
 import torch
 from torch import Tensor
 
 from attnviz.attention.devices import Backend, DeviceError, TorchBackend
-from attnviz.attention.pooling import Panel, Pooled, Region
-from attnviz.attention.remarks import rounding_remarks
+from attnviz.attention.pooling import Panel, Pooled
+from attnviz.attention.remarks import blind_remarks, rounding_remarks
 from attnviz.attention.tiles import Cancelled
 from attnviz.engine import probes
-from attnviz.engine.crew import Crew
+from attnviz.engine.crew import Crew, CrewClosed
 from attnviz.engine.dense import Dense
 from attnviz.engine.errors import ComputationError, explained, out_of_memory
 from attnviz.engine.framing import Framer
-from attnviz.engine.long import WHOLE_MAP_PIXELS, LongMaps
+from attnviz.engine.long import LongMaps
+from attnviz.engine.long_pictures import LongPicture, heads_in_order
 from attnviz.engine.memory import DENSE_BYTES, Budget
 from attnviz.engine.opened import Opened, Opener
 from attnviz.engine.outlining import outline_of
+from attnviz.engine.thumbnails import long_thumbnails
 from attnviz.engine.tiling import Tiling
 from attnviz.files import FileProblem
 from attnviz.frames import (
@@ -47,8 +48,8 @@ from attnviz.frames import (
     Progress,
     RowAnswer,
     RowQuestion,
+    RowStages,
     RowStory,
-    level_for,
 )
 from attnviz.spec import (
     JOINT_STAGES,
@@ -69,7 +70,6 @@ class _Shown:
     opened: Opened
     tiling: Tiling | None = None
     panels: dict[str, Panel] = field(default_factory=dict)
-    complete: bool = False
     pooled: dict[str, Pooled] = field(default_factory=dict)
     pooled_for: object = None
     remarks: tuple[str, ...] = ()
@@ -97,14 +97,15 @@ class Engine:
                           spare_cores)  # fmt: skip
         self._dense = Dense(self._backend, self._opener)
         self._rows = Dense(self._backend, self._opener)  # keeps no map: answers about rows do not write over a picture
-        weakref.finalize(self, self._crew.close)  # for those who just let go of an engine
-        self._long = LongMaps(self._backend, self._opener, self._crew)
+        self._long = LongMaps(self._backend, self._opener)
+        weakref.finalize(self._long, self._crew.close)  # for those who let go of an engine and of all beside it
         self._shown: _Shown | None = None
 
     def beside(self) -> Engine:
         """An engine that shares what this one keeps, but has a picture of its own, as for an export.
 
-        The two take turns on one thread.
+        The two take turns on one thread, between two messages of a stream at the earliest; the crew's threads end when
+        either is closed, or when nobody holds either.
         """
         other = copy.copy(self)
         other._shown, other._dense = None, Dense(self._backend, self._opener)  # noqa: SLF001
@@ -120,14 +121,18 @@ class Engine:
 
     # ---------------------------------------------------------------------------------------------------- pictures
 
-    def stream(self, request: Request, cancelled: Cancelled = lambda: False) -> Generator[Message | None, None, None]:
+    def stream(
+        self, request: Request, cancelled: Cancelled = lambda: False, *, unfinished: bool = True
+    ) -> Generator[Message | None, None, None]:
         """Outline, frames, `Finished`, then what else is wanted: thumbnails, the rest of a map.
 
-        Ends early once ``cancelled()``. None is a point at which nothing has come, but others may have their turn.
-        Raises `ComputationError` where a device fails or the picture cannot fit, before allocating anything large.
+        Ends early once ``cancelled()``. None is a point at which nothing has come, but others may have their turn:
+        another stream of this engine or of one beside it too. Without ``unfinished`` the frames before `Finished` are
+        exact ones alone, of what was asked for. Raises `ComputationError` where a device fails, the picture cannot fit
+        (before allocating anything large) or the engine is closed.
         """
         started = time.perf_counter()
-        steps = self._steps(request, cancelled, started)
+        steps = self._steps(request, cancelled, started, unfinished=unfinished)
         try:
             while True:
                 with torch.inference_mode():  # per step: a generator must not hold a mode of the thread that drives it
@@ -142,19 +147,28 @@ class Engine:
                         raise out_of_memory(request.spec, error) from error
                     except (ComputationError, FileProblem):
                         raise
+                    except CrewClosed as error:
+                        raise ComputationError("The engine was closed.", "Make another one.") from error
                     except RuntimeError as error:
                         raise explained(request.spec, error) from error
                 yield message
         finally:
             steps.close()
 
-    def _steps(self, request: Request, cancelled: Cancelled, started: float) -> Generator[Message | None, None, None]:
+    def _steps(
+        self, request: Request, cancelled: Cancelled, started: float, *, unfinished: bool
+    ) -> Generator[Message | None, None, None]:
         spec, view = request.spec, request.view
         self._backend.torch_device(spec.device)
         budget = self._budget(spec)
         long = view.stage in QUERY_KEY_STAGES and not budget.fits
         held = budget.check((view.stage,), long=long)
-        opened = self._opener.open(spec, in_memory=not budget.maps_queries)
+        if self._shown is not None and self._shown.key != (spec, view.stage):
+            self._shown = None  # it holds on to what was open
+        if long:
+            self._dense.forget()
+            self._long.forget_but(spec)
+        opened = self._opener.open(spec, in_memory=not budget.maps_queries, room=budget.beside(held))
         if cancelled():
             return
         outline = outline_of(request, opened.inputs, opened.module)
@@ -162,20 +176,31 @@ class Engine:
         shown = self._shown_for(request, opened)
         framer = Framer(view, request.viewport, request.generation, n_keys=outline.n_keys, n_future=self._n_future(
             spec, outline, opened))  # fmt: skip
-        if long:
-            yield from self._long_frames(request, shown, framer, budget, cancelled)
-        else:
+        picture = self._long_picture(request, shown, framer, budget) if long else None
+        if picture is None:
             yield from self._dense_frames(request, outline, shown, framer, cancelled)
+        else:
+            yield from picture.frames(cancelled, unfinished=unfinished)
+            shown.remarks = picture.remarks()
         if cancelled():
             return
-        shown.complete = True
-        if long:
-            held += self._long.nbytes
-        yield Finished(request.generation, time.perf_counter() - started, held, budget.budget, shown.remarks)
+        memory = self._opener.storages | self._dense.storages | self._long.storages
+        held = sum(memory.values()) + self._long.nbytes
+        notes = blind_remarks(spec, view.stage, self._opener.mask(spec, opened))
+        seconds = time.perf_counter() - started
+        yield Finished(request.generation, seconds, held, budget.budget, shown.remarks, notes)
         if request.viewport.thumbnail:
-            yield from self._thumbnails(request, opened, cancelled)
-        if shown.tiling is not None and not framer.region(shown.tiling.shape).covers(shown.tiling.shape):
-            yield from self._rest_of_map(request, shown, framer, cancelled)
+            yield from self._thumbnails(request, opened, cancelled, long=not budget.fits)
+        if picture is not None and picture.is_window:
+            yield from picture.rest_of_map(cancelled)
+
+    def _long_picture(self, request: Request, shown: _Shown, framer: Framer, budget: Budget) -> LongPicture:
+        view = request.view
+        shown.tiling = self._long.tiling(
+            request.spec, view.stage, shown.opened, per_row=view.norm == "per-row",
+            means=view.pooling != "max" and view.norm in ("per-row", "uniform"), budget_bytes=budget.tile_bytes,
+        )  # fmt: skip
+        return LongPicture(request, framer, shown.tiling, self._crew, len(shown.opened.inputs.tokens))
 
     def _dense_frames(
         self, request: Request, outline: Outline, shown: _Shown, framer: Framer, cancelled: Cancelled
@@ -217,7 +242,7 @@ class Engine:
                 shown.panels["all"] = Panel("all", None, cells)
             yield shown.panels["all"]
             return
-        order = _order(spec, request.viewport)
+        order = heads_in_order(spec, request.viewport)
         missing = []
         for head in order:
             panel = shown.panels.get(f"head:{head}")
@@ -230,107 +255,38 @@ class Engine:
             yield panel
 
     def _n_future(self, spec: AttentionSpec, outline: Outline, opened: Opened) -> int:
-        """Cells that the mask would hide and that stay visible."""
+        """Cells that the mask would hide and that stay visible; -1 where nobody counts them."""
         if outline.future_hidden or not outline.has_future:
             return 0
+        if spec.top_k is not None:  # some of them are cut with the smallest scores
+            return -1
         mask = self._opener.mask(msgspec.structs.replace(spec, mask="neg-inf"), opened)
         return mask.count_hidden() if mask is not None else 0
 
-    # -------------------------------------------------------------------------------------------------------- long maps
-
-    def _long_frames(
-        self, request: Request, shown: _Shown, framer: Framer, budget: Budget, cancelled: Cancelled
-    ) -> Iterator[Message | None]:
-        spec, view, viewport = request.spec, request.view, request.viewport
-        per_row = view.norm == "per-row"
-        means = view.pooling != "max" and view.norm in ("per-row", "uniform")
-        shown.tiling = tiling = self._long.tiling(
-            spec, view.stage, shown.opened, per_row=per_row, means=means, budget_bytes=budget.tile_bytes
-        )
-        region, finer = _regions(framer, tiling)
-        order = _order(spec, viewport)
-        sent: set[int] = set()
-        preview = 0
-        for advance in self._long.compute(tiling, finer, order, cancelled):
-            if advance is None:
-                yield None
-                continue
-            for head in advance.heads:
-                yield from self._long_frame(tiling, head, finer, region, request, framer)
-                sent.add(head)
-            if advance.preview != preview:
-                preview = advance.preview
-                yield from framer.recoloured()
-            yield Progress(request.generation, advance.done, advance.total, advance.preview, advance.previews)
-            if cancelled():
-                return
-        for head in order:
-            if head not in sent:
-                yield from self._long_frame(tiling, head, finer, region, request, framer)
-        yield from framer.recoloured()
-        if view.stage in ("weights", "dropped_weights") and spec.mask == "three-step":
-            sums = [one.row_sums() for one in self._long.heads(spec, view.stage, shown.opened)]
-            shown.remarks = rounding_remarks(spec, [found for found in sums if found is not None])
-
-    def _long_frame(
-        self, tiling: Tiling, head: int, computed: Region, region: Region, request: Request, framer: Framer
-    ) -> Iterator[Message]:
-        factor = request.view.norm if request.view.norm in ("uniform", "per-row") else "plain"
-        shown = replace(computed, level=region.level) if computed.level != region.level else computed
-        pooled = tiling.picture(head, computed, shown, request.view.pooling, factor)
-        if pooled is None:
-            return
-        if request.view.pooling == "max":  # the range is the whole map's, as far as it is known
-            low, high = tiling.extent(head, factor)
-            pooled = replace(pooled, low=np.fmin(pooled.low, low), high=np.fmax(pooled.high, high))
-        yield from framer.frames(f"head:{head}", head, pooled)
-
-    def _rest_of_map(
-        self, request: Request, shown: _Shown, framer: Framer, cancelled: Cancelled
-    ) -> Iterator[Message | None]:
-        """Go on with the whole map behind a window that stands, so that zooming out finds it."""
-        tiling = shown.tiling
-        assert tiling is not None  # noqa: S101 (long maps have one)
-        rows, cols = tiling.shape
-        region = Region((0, rows), (0, cols), _whole_map_level(tiling.shape, 1 << 30))
-        order = _order(request.spec, request.viewport)
-        whole = msgspec.structs.replace(request.viewport, rows=None, cols=None)
-        n_keys = len(shown.opened.inputs.tokens)
-        behind = Framer(request.view, whole, request.generation, n_keys=n_keys, n_future=0)
-        coarse = behind.region(tiling.shape)
-        coarse = replace(coarse, level=max(coarse.level, region.level))
-        window = framer.region(tiling.shape)
-        for advance in self._long.compute(tiling, region, order, cancelled, window):
-            if cancelled():
-                return
-            if advance is None or not advance.total:
-                yield None
-                continue
-            if order[0] in advance.heads:  # the overview that a small map shows
-                yield from self._long_frame(tiling, order[0], region, coarse, request, behind)
-            yield Progress(request.generation, advance.done, advance.total, background=True)
-        for head in order:
-            yield from self._long_frame(tiling, head, region, coarse, request, behind)
-        for head in _order(request.spec, request.viewport):
-            yield from self._long_frame(tiling, head, window, window, request, framer)
-        yield from framer.recoloured()
-
     # ------------------------------------------------------------------------------------------------------ thumbnails
 
-    def _thumbnails(self, request: Request, opened: Opened, cancelled: Cancelled) -> Iterator[Frame]:
+    def _thumbnails(
+        self, request: Request, opened: Opened, cancelled: Cancelled, *, long: bool
+    ) -> Iterator[Frame | None]:
         """A small frame of each stage of one head (the first wanted one), last of all; of a long map some rows."""
         spec, viewport, side = request.spec, request.viewport, request.viewport.thumbnail
-        n_queries, n_keys = opened.inputs.n_queries, len(opened.inputs.tokens)
-        head = request.view.head if request.view.head is not None else _order(spec, viewport)[0]
-        rows = None
-        if not self._budget(spec).fits:
-            step = max(1, n_queries // max(8, min(side, (1 << 20) // n_keys)))
-            rows = range(step - 1, n_queries, step)
-        for panel in self._dense.thumbnails(spec, head, stages_of(spec), opened, cancelled, rows=rows):
+        head = request.view.head if request.view.head is not None else heads_in_order(spec, viewport)[0]
+        panels: Iterator[Panel | None]
+        if long:
+            panels = long_thumbnails(self._dense, spec, head, opened, side)
+        else:
+            panels = self._dense.thumbnails(spec, head, stages_of(spec), opened, cancelled, rows=None)
+        for panel in panels:
+            if cancelled():
+                return
+            if panel is None:
+                yield None
+                continue
             view = msgspec.structs.replace(request.view, stage=panel.name.removeprefix("thumbnail:"), pooling="max")
-            framer = Framer(view, Viewport(pixels=(side, side)), request.generation, n_keys=n_keys, n_future=0)
+            small = Viewport(pixels=(side, side))
+            framer = Framer(view, small, request.generation, n_keys=len(opened.inputs.tokens), n_future=0)
             for frame in framer.frames(panel.name, panel.head, framer.pool(panel)):
-                yield replace(frame, exact=rows is None)
+                yield replace(frame, exact=not long)
 
     # ------------------------------------------------------------------------------------------------ exact numbers
 
@@ -346,7 +302,7 @@ class Engine:
         if shown.tiling is None:
             answers = probes.dense_answers(spec, stage, shown.panels, probe)
         else:
-            answers = probes.long_answers(self._long, self._long.heads(spec, stage, shown.opened), probe)
+            answers = probes.long_answers(self._long, shown.tiling.heads, probe)  # whatever is computed meanwhile
         while True:
             with torch.inference_mode():
                 answer = next(answers, None)
@@ -361,9 +317,8 @@ class Engine:
         """
         with torch.inference_mode():
             try:
-                place = question.row, question.head
                 now, before = (
-                    None if spec is None else probes.row_stages(self._rows, self._opener, spec, *place)
+                    None if spec is None else self._row_stages(spec, question.row, question.head)
                     for spec in (question.spec, question.before)
                 )
             except DeviceError as problem:
@@ -372,6 +327,9 @@ class Engine:
             return None
         alike = before is not None and len(before.hidden) == len(now.hidden)
         return RowStory(question.generation, now, before if alike else None)
+
+    def _row_stages(self, spec: AttentionSpec, row: int, head: int) -> RowStages | None:
+        return probes.row_stages(self._rows, self._opener, spec, row, head, fits=self._budget(spec).fits)
 
     # ---------------------------------------------------------------------------------------------------------- arrays
 
@@ -436,22 +394,3 @@ def _sums_of_sighted(panel: Panel) -> Tensor:
     assert panel.row_sums is not None  # noqa: S101 (the caller looked)
     sums = panel.row_sums[0]
     return sums if panel.visible is None else torch.where(panel.visible[:, None].to(sums.device) > 0, sums, 1.0)
-
-
-def _order(spec: AttentionSpec, viewport: Viewport) -> list[int]:
-    """All heads, those that the screen wants first; it may still show more of them than the spec has."""
-    wanted = [head for head in viewport.heads or () if head < spec.num_heads]
-    return wanted + [head for head in range(spec.num_heads) if head not in wanted]
-
-
-def _regions(framer: Framer, tiling: Tiling) -> tuple[Region, Region]:
-    """The cells that are shown at the screen's level, and the same at the level at which they are computed."""
-    region = framer.region(tiling.shape)
-    if not region.covers(tiling.shape):
-        return region, region
-    return region, Region(region.rows, region.cols, _whole_map_level(tiling.shape, region.level))
-
-
-def _whole_map_level(shape: tuple[int, int], level: int) -> int:
-    """The level at which a whole map is computed where ``level`` is shown."""
-    return min(level, level_for(max(shape), WHOLE_MAP_PIXELS))

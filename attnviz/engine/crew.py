@@ -24,6 +24,10 @@ _CALM: Final = 0.4
 T = TypeVar("T")
 
 
+class CrewClosed(RuntimeError):  # noqa: N818 (the state it is in)
+    """Jobs were given to a crew that was closed, or it was closed while they were under way."""
+
+
 @contextmanager
 def one_torch_thread() -> Iterator[None]:
     """Keep the calling thread to one torch thread while a crew computes.
@@ -74,11 +78,13 @@ class Crew:
     def map(self, jobs: Iterable[Job]) -> Generator[object, None, None]:
         """Results of ``jobs`` in the order in which they end; None every `TICK` seconds without one.
 
-        An exception in a job is raised here. Abandoned, it stops the jobs and waits for those under way. A map that is
-        begun while another is under way overtakes it.
+        An exception in a job is raised here, `CrewClosed` once the crew is closed. Abandoned, it stops the jobs and
+        waits for those under way. A map that is begun while another is under way overtakes it.
         """
         run: _Run[Job] = _Run(jobs)
         with self._condition:
+            if self._closing:
+                raise CrewClosed
             self._runs.append(run)
             self._start()
             self._condition.notify_all()
@@ -87,9 +93,13 @@ class Crew:
                 try:
                     result = run.results.get(timeout=TICK)
                 except queue.Empty:
+                    if self._closing:
+                        raise CrewClosed from None
                     yield None
                     continue
                 if result is _ENDED:
+                    if run.stopped:  # its last jobs were not done
+                        raise CrewClosed
                     return
                 if isinstance(result, BaseException):
                     raise result
@@ -98,7 +108,7 @@ class Crew:
             self._stop(run)
 
     def close(self) -> None:
-        """Stop and join every thread."""
+        """Stop and join every thread, for good; maps under way raise `CrewClosed` where they are taken on."""
         with self._condition:
             self._closing = True
             for run in self._runs:

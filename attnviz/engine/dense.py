@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -14,9 +13,9 @@ from torch import Tensor
 from attnviz.attention.devices import Backend
 from attnviz.attention.masks import Mask
 from attnviz.attention.pooling import Panel
-from attnviz.attention.stages import HeadStages, fill_value, head_stages
+from attnviz.attention.stages import HeadStages, head_stages, may_weigh_hidden
 from attnviz.attention.tiles import Cancelled
-from attnviz.engine.opened import Opened, Opener
+from attnviz.engine.opened import Opened, Opener, storages_of
 from attnviz.spec import JOINT_STAGES, QUERY_KEY_STAGES, AttentionSpec, is_typed, masked_at, padded_keys
 
 _BLOCK_CELLS: Final = 1 << 20
@@ -43,6 +42,11 @@ class Dense:
         self._buffer = self._mixed = self.complete = None
         self._clean = None, set()
 
+    @property
+    def storages(self) -> dict[int, int]:
+        """Bytes of the kept buffer and of the contexts, by address."""
+        return storages_of((self._buffer, None if self._mixed is None else self._mixed[1]))
+
     def head(
         self, spec: AttentionSpec, head: int, keep: set[str], opened: Opened, out: Tensor | None = None,
         rows: range | None = None,
@@ -64,6 +68,7 @@ class Dense:
                 v=given.get("v"),
                 scaled_scores=given.get("scaled_scores"),
                 weights=given.get("weights"),
+                drawn_keep=given.get("keep"),
             ),
         )
 
@@ -92,8 +97,6 @@ class Dense:
             cells = self.vectors(spec, head, stage, opened, cancelled)
             return None if cells is None else Panel(f"head:{head}", head, cells[0])
         keep = self._keep(spec, stage)
-        if self.complete != (spec, stage):
-            self.complete = None
         out = self._out(spec, opened, head) if stage in QUERY_KEY_STAGES else None
         self._clean[1].discard(head)
         return self.panel_of(spec, stage, head, self.head(spec, head, keep, opened, out))
@@ -105,7 +108,13 @@ class Dense:
 
         A dozen heads in one product are a dozen times fewer calls, and torch's threads share them better than ours.
         """
-        alike = stage in QUERY_KEY_STAGES and not spec.drops and spec.batch == 1 and not is_typed(spec.source)
+        alike = (
+            stage in QUERY_KEY_STAGES
+            and not spec.drops
+            and spec.batch == 1
+            and spec.top_k is None  # which masks other cells in each head
+            and not is_typed(spec.source)
+        )
         one_map = opened.inputs.n_queries * len(opened.inputs.tokens)
         for heads in _runs(order, max(1, _TOGETHER_CELLS // one_map) if alike else 1):
             if cancelled():
@@ -143,7 +152,7 @@ class Dense:
         keep = {stage}
         if spec.mask == "three-step" and stage in ("weights", "dropped_weights"):
             keep.add("row_sums")
-        if stage == "dropped_weights" and spec.mask == "neg-inf" and fill_value(spec) != -math.inf:
+        if stage == "dropped_weights" and may_weigh_hidden(spec):
             keep.add("weights")  # which tell what the fill let through
         return keep
 
@@ -151,19 +160,22 @@ class Dense:
         """The panel of a stage that was computed: masked and dropped cells only where they already act."""
         cells = result.stages[stage][0]
         masked = result.masked if masked_at(spec, stage) else None
-        finite_fill = spec.mask == "neg-inf" and fill_value(spec) != -math.inf
-        if masked is not None and finite_fill and stage in ("weights", "dropped_weights"):
+        if masked is not None and may_weigh_hidden(spec) and stage in ("weights", "dropped_weights"):
             before = result.stages.get("weights", result.stages[stage])[0]
             masked = masked & (before == 0)  # a finite fill lets hidden cells weigh something
         dropped = None
         if stage in ("dropped_weights", "dropped_context") and result.kept is not None:
             dropped = ~result.kept[0]
-        padded = (0, 0) if masked is None else padded_keys(spec.mask_shape, cells.shape[-1])
+        padded = (0, 0) if masked is None or spec.mask == "none" else padded_keys(spec.mask_shape, cells.shape[-1])
         visible = result.visible if masked_at(spec, stage) else None
         return Panel(f"head:{head}", head, cells, masked, dropped, result.stages.get("row_sums"), padded, visible)
 
     def _out(self, spec: AttentionSpec, opened: Opened, head: int) -> Tensor:
-        """Head's part of the kept buffer (B, Q, K); one buffer per shape, written again by every computation."""
+        """Head's part of the kept buffer (B, Q, K) to write to; one buffer per shape, whatever is computed.
+
+        Its maps are nobody's as a whole from here on: a pass that is cancelled leaves two specs' side by side.
+        """
+        self.complete = None
         device, dtype = self._backend.torch_device(spec.device), getattr(torch, spec.dtype)
         shape = (spec.num_heads, spec.batch, opened.inputs.n_queries, len(opened.inputs.tokens))
         kept = self._buffer

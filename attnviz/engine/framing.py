@@ -103,5 +103,7 @@ class Framer:
         """With the visible future cells: those that the mask hides and that weigh something all the same."""
         if not self._n_future:
             return counts
+        if self._n_future < 0:
+            return replace(counts, future=-1)
         blind = -1 if -1 in (counts.masked, counts.padded) else counts.masked + counts.padded
         return replace(counts, future=-1 if blind < 0 else max(self._n_future - blind, 0))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
 from typing import Final
 
 import torch
@@ -11,24 +10,21 @@ import torch
 from attnviz.attention.devices import Backend
 from attnviz.attention.longmaps import HeadMap, Known
 from attnviz.attention.pooling import Region
-from attnviz.attention.tiles import Cancelled, Workspace
-from attnviz.engine.crew import Crew, one_torch_thread
-from attnviz.engine.opened import Opened, Opener
-from attnviz.engine.tiling import Advance, Tiling
+from attnviz.attention.tiles import Workspace
+from attnviz.engine.opened import Opened, Opener, storages_of
+from attnviz.engine.tiling import Tiling
 from attnviz.frames import CellClass
 from attnviz.spec import AttentionSpec
 
 _AFTER_SOFTMAX: Final = frozenset({"dropout", "dropout_site", "dropout_seed", "dropout_generator", "training"})
 _KEPT: Final = 3  # stages or drop-outs whose tiles are kept
-WHOLE_MAP_PIXELS: Final = 512
-"""A whole map is computed at least this finely, so that a larger panel or a first zoom finds more than it shows."""
 
 
 class LongMaps:
     """Long maps of the present spec. Log-sum-exps outlive changes of dropout and of the stage. Thread: the engine's."""
 
-    def __init__(self, backend: Backend, opener: Opener, crew: Crew) -> None:
-        self._backend, self._opener, self._crew = backend, opener, crew
+    def __init__(self, backend: Backend, opener: Opener) -> None:
+        self._backend, self._opener = backend, opener
         self._key: tuple[object, ...] | None = None
         self._bare: list[tuple[torch.Tensor, torch.Tensor]] = []
         self._known: list[Known] = []
@@ -45,9 +41,19 @@ class LongMaps:
         """Bytes kept beyond queries and keys."""
         return sum(one.nbytes for one in self._known) + sum(tiling.nbytes for tiling in self._tilings.values())
 
+    @property
+    def storages(self) -> dict[int, int]:
+        """Bytes of queries and keys by address: most are those of what is open."""
+        return storages_of(tensor for pair in self._bare for tensor in pair)
+
+    def forget_but(self, spec: AttentionSpec) -> None:
+        """Let go of everything that is not of ``spec``'s own scores, before others are asked for."""
+        if self._key != _scores_key(spec):
+            self.forget()
+
     def heads(self, spec: AttentionSpec, stage: str, opened: Opened) -> list[HeadMap]:
         """Every head's map of ``stage``."""
-        key = tuple(getattr(spec, name) for name in spec.__struct_fields__ if name not in _AFTER_SOFTMAX)
+        key = _scores_key(spec)
         mask = self._opener.mask(spec, opened)
         if key != self._key:
             self.forget()
@@ -55,7 +61,7 @@ class LongMaps:
             self._known = [
                 Known.nothing(
                     len(q), torch.promote_types(q.dtype, torch.float32), q.device,
-                    three_step=spec.mask == "three-step",
+                    softmax_first=spec.mask in ("three-step", "multiply"),
                 )
                 for q, _ in self._bare
             ]  # fmt: skip
@@ -92,13 +98,6 @@ class LongMaps:
         self._tilings.move_to_end(key)
         return self._tilings[key]
 
-    def compute(
-        self, tiling: Tiling, region: Region, order: list[int], cancelled: Cancelled, seen: Region | None = None
-    ) -> Iterator[Advance | None]:
-        """`Tiling.compute` by the crew."""
-        with one_torch_thread():
-            yield from tiling.compute(region, order, self._crew, cancelled, seen)
-
     # ------------------------------------------------------------------------------------------------- exact numbers
 
     def cell(self, one: HeadMap, row: int, col: int) -> tuple[float, CellClass]:
@@ -109,6 +108,8 @@ class LongMaps:
     def row(self, one: HeadMap, row: int, cols: tuple[int, int] | None = None) -> tuple[torch.Tensor, torch.Tensor]:
         """Values (columns,) and classes uint8 (columns,) of one row, or of some of its columns."""
         rows, cols = range(row, row + 1), cols or (0, len(one.keys))
+        if not one.holds_weights:
+            return self._backend.run(one.spec.device, lambda: one.exact_scores(row, cols))
         found = self._backend.run(one.spec.device, lambda: one.bins(rows, cols, 1, self._space, lambda: False))
         assert found is not None  # noqa: S101 (nobody cancels)
         bins = found[0]
@@ -128,3 +129,8 @@ class LongMaps:
         if bins.sound is not None and not bool(bins.sound[0]):
             values[:], classes[:] = torch.nan, int(CellClass.NAN)
         return values, classes
+
+
+def _scores_key(spec: AttentionSpec) -> tuple[object, ...]:
+    """What two specs share that have the same scores under the same mask."""
+    return tuple(getattr(spec, name) for name in spec.__struct_fields__ if name not in _AFTER_SOFTMAX)

@@ -8,7 +8,7 @@ from typing import Final
 from attnviz import inputs
 from attnviz.engine.errors import ComputationError
 from attnviz.frames import said_bytes
-from attnviz.spec import QUERY_KEY_STAGES, AttentionSpec, has_bare_qk
+from attnviz.spec import JOINT_STAGES, QUERY_KEY_STAGES, AttentionSpec, has_bare_qk, stages_of
 
 DENSE_BYTES: Final = 256 << 20
 """A stage of more bytes over all heads is computed in tiles: it would take longer than a blink anyway."""
@@ -18,6 +18,8 @@ _ONE_MAP_BYTES: Final = 16 << 20
 """A head's map of more bytes is computed in tiles, between which an edit or a probe can have its turn."""
 _ALWAYS_BYTES: Final = 32 << 20
 """So much may always be taken: a lesson is not refused on a machine that is full."""
+_WORKING_BYTES: Final = 64 << 20
+"""What tiles take while they are computed."""
 _ITEM_BYTES: Final = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 
 
@@ -50,6 +52,10 @@ class Budget:
         """Bytes of the tiles of pixels that may be kept."""
         return min(self.budget // 4, TILE_BYTES)
 
+    def beside(self, held: int) -> int:
+        """Bytes that may stay of the source before, where this picture holds ``held``, and of a long map its tiles."""
+        return max(self.budget - held - (0 if self.fits else self.tile_bytes + _WORKING_BYTES), 0)
+
     def _vector_bytes(self) -> int:
         """Queries, keys and what they come from: drawn ones as drawn, and cast where the dtype is another."""
         spec = self.spec
@@ -74,7 +80,7 @@ class Budget:
                 )
             if self.maps_queries:  # what is cast stays in memory
                 vectors = 0 if spec.dtype == "float32" else vectors * item // (4 + item)
-            need = vectors + spec.num_heads * 8 * n_queries + (64 << 20)
+            need = vectors + spec.num_heads * 8 * n_queries + _WORKING_BYTES
         else:
             one_map = spec.batch * n_queries * n_keys
             kept = len([name for name in names if name in QUERY_KEY_STAGES]) * spec.num_heads * one_map * item
@@ -86,8 +92,19 @@ class Budget:
         if need > max(budget, _ALWAYS_BYTES):
             raise ComputationError(
                 f"{spec.num_heads} {'head' if spec.num_heads == 1 else 'heads'} × {n_keys:,} tokens need "
-                f"{said_bytes(need)}, but the budget is {said_bytes(budget)}, "
+                f"{said_bytes(need)}, but the memory limit is {said_bytes(budget)}, "
                 f"{'as it was set' if self.was_set else f'a quarter of the free memory on {spec.device}'}.",
-                "Take fewer tokens or heads, a smaller dtype, or a larger budget.",
+                "Take fewer tokens or heads, a smaller dtype, or more memory (--memory, or Set up → More → Memory).",
             )
         return vectors + (0 if long else kept)
+
+
+def names_by_rows(spec: AttentionSpec) -> list[str]:
+    """A head's stages that cost no more than the rows that are asked for, in order.
+
+    torch's generator draws a whole map of weights for one row of them: they are left out, and what is mixed from them.
+    """
+    names = [name for name in stages_of(spec) if name not in JOINT_STAGES]
+    if spec.dropout_generator == "torch" and "dropped_weights" in names:
+        names = names[: names.index("dropped_weights")]
+    return names

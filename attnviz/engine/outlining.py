@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from attnviz.attention.stages import lets_through
 from attnviz.frames import Outline, ParameterRow, StageShape
 from attnviz.inputs import Inputs
-from attnviz.spec import JOINT_STAGES, QUERY_KEY_STAGES, AttentionSpec, Request, TypedWeights, stages_of
+from attnviz.spec import (
+    JOINT_STAGES,
+    MAX_DRAWN,
+    QUERY_KEY_STAGES,
+    AttentionSpec,
+    Drawn,
+    Request,
+    TypedWeights,
+    stages_of,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -17,6 +27,7 @@ def outline_of(request: Request, given: Inputs, module: nn.Module | None) -> Out
     spec = request.spec
     stage = request.view.stage
     panels = ("all",) if stage in JOINT_STAGES else tuple(f"head:{head}" for head in range(spec.num_heads))
+    drawable = not isinstance(spec.mask_shape, Drawn) or len(given.tokens) <= MAX_DRAWN
     typed_weights = isinstance(spec.source, TypedWeights)
     return Outline(
         generation=request.generation,
@@ -27,20 +38,14 @@ def outline_of(request: Request, given: Inputs, module: nn.Module | None) -> Out
         dims=given.dims,
         origin=given.origin,
         stages=tuple(StageShape(name, _stage_shape(spec, name, given)) for name in stages_of(spec)),
-        parameters=_parameter_rows(module),
+        parameters=_parameter_rows(module if spec.projection != "none" else None),
         panels=panels,
-        has_future=given.n_queries > 1 and not typed_weights and stage in ("weights", "dropped_weights"),
+        has_future=given.n_queries > 1 and not typed_weights and drawable and stage in ("weights", "dropped_weights"),
         future_hidden=spec.mask != "none" and not lets_through(spec),
         device=spec.device,
         glosses=given.glosses,
         mask_shape=spec.mask_shape,
     )
-
-
-def lets_through(spec: AttentionSpec) -> bool:
-    """Whether what *neg-inf* writes over hidden scores leaves them a weight: beside a score of 0, in the dtype."""
-    least = {"float64": -745.0, "float32": -104.0, "bfloat16": -92.9, "float16": -17.3}
-    return spec.mask == "neg-inf" and spec.fill >= least[spec.dtype]
 
 
 def _stage_shape(spec: AttentionSpec, stage: str, given: Inputs) -> tuple[int, ...]:

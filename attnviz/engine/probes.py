@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
 import numpy as np
@@ -14,13 +14,16 @@ from attnviz.attention.longmaps import HeadMap
 from attnviz.attention.pooling import Panel
 from attnviz.engine.dense import Dense
 from attnviz.engine.long import LongMaps
+from attnviz.engine.memory import names_by_rows
 from attnviz.engine.opened import Opener
 from attnviz.frames import CellClass, Probe, ProbeAnswer, RowAnswer, RowStages, Values
 from attnviz.spec import (
     JOINT_STAGES,
+    MAX_DRAWN,
     QUERY_KEY_STAGES,
     WEIGHT_STAGES,
     AttentionSpec,
+    Drawn,
     edited,
     padded_keys,
     stages_of,
@@ -56,7 +59,7 @@ def dense_answers(
         yield RowAnswer(probe.generation, probe.row, probe.head, *row_of(one, weights))
 
 
-def long_answers(long: LongMaps, heads: list[HeadMap], probe: Probe) -> Iterator[ProbeAnswer | RowAnswer]:
+def long_answers(long: LongMaps, heads: Sequence[HeadMap], probe: Probe) -> Iterator[ProbeAnswer | RowAnswer]:
     """Answers to ``probe`` from maps in tiles; a row that no pass has reached is computed for it."""
     rows, cols = heads[0].shape
     if not (0 <= probe.row < rows and 0 <= probe.col < cols):
@@ -77,22 +80,27 @@ def long_answers(long: LongMaps, heads: list[HeadMap], probe: Probe) -> Iterator
     yield ProbeAnswer(probe.generation, probe.row, probe.col, tuple(values), tuple(classes))
 
 
-def row_stages(dense: Dense, opener: Opener, spec: AttentionSpec, row: int, head: int) -> RowStages | None:
+def row_stages(
+    dense: Dense, opener: Opener, spec: AttentionSpec, row: int, head: int, *, fits: bool
+) -> RowStages | None:
     """Every stage of one row of ``head``, by the dense pass's own arithmetic; None where ``spec`` has no such row.
 
-    Memory: some rows of keys, whatever the length. A drop-out that torch's generator draws is drawn whole.
+    Memory: some rows of keys, whatever the length. Only where the whole map ``fits`` are there stages after a drop-out
+    that torch's generator draws.
     """
     opened = opener.open(spec)
     n_queries, n_keys = opened.inputs.n_queries, len(opened.inputs.tokens)
     if not (0 <= row < n_queries and 0 <= head < spec.num_heads):
         return None
-    names = {name for name in stages_of(spec) if name not in JOINT_STAGES and name not in ("keys", "values")}
+    names = {name for name in (stages_of(spec) if fits else names_by_rows(spec)) if name not in JOINT_STAGES}
+    names -= {"keys", "values"}
     only = range(row, row + 1)
     result = dense.head(spec, head, names, opened, rows=only)
     stages = {name: frozen(file_array(stage[0, 0])) for name, stage in result.stages.items()}
     weights = torch.from_numpy(np.array(stages["weights"]))
     hidden = torch.zeros(n_keys, dtype=torch.bool)
-    if "scaled_scores" in names:  # typed weights have no mask
+    drawn_elsewhere = spec.mask == "none" and isinstance(spec.mask_shape, Drawn) and n_keys > MAX_DRAWN
+    if "scaled_scores" in names and not drawn_elsewhere:  # typed weights have no mask
         shaped = opener.mask(spec if spec.mask != "none" else edited(spec, mask="neg-inf"), opened)
         hidden = hidden if shaped is None else shaped.hidden(only)[0].cpu()
     masked = torch.zeros_like(hidden) if result.masked is None else result.masked[0].cpu() & (weights == 0)
@@ -102,16 +110,28 @@ def row_stages(dense: Dense, opener: Opener, spec: AttentionSpec, row: int, head
     values = opener.head_inputs(spec, head, opened).get("v") if "context" in names else None
     if values is not None and values[0].numel() > _READABLE:
         values = None
+    padded = (0, 0) if spec.mask == "none" else padded_keys(spec.mask_shape, n_keys)
     return RowStages(
-        spec, row, head, stages, frozen(hidden.numpy()), frozen(masked.numpy()), padded_keys(spec.mask_shape, n_keys),
-        dropped, None if values is None else frozen(file_array(values[0])),
+        spec, row, head, stages, frozen(hidden.numpy()), frozen(masked.numpy()), padded, dropped,
+        None if values is None else frozen(file_array(values[0])),
     )  # fmt: skip
 
 
 def row_of(one: Panel, weights: bool) -> tuple[Values, npt.NDArray[np.uint8]]:
-    """Values and classes of a panel of one row."""
-    kinds = np.array([int(cell_class(one, 0, col, weights)) for col in range(one.cells.shape[1])], np.uint8)
-    return frozen(file_array(one.cells[0])), frozen(kinds)
+    """Values and classes uint8 (n_keys,) of a panel of one row, as `cell_class` gives them cell by cell."""
+    values = file_array(one.cells[0])
+    kinds = np.full(values.shape, int(CellClass.ORDINARY), np.uint8)
+    if weights:
+        kinds[values == 0] = int(CellClass.ZERO)
+    if one.dropped is not None:
+        kinds[one.dropped[0].cpu().numpy()] = int(CellClass.DROPPED)
+    if one.masked is not None:
+        masked = one.masked[0].cpu().numpy()
+        kinds[masked] = int(CellClass.MASKED)
+        stuffed = slice(*one.padded)
+        kinds[stuffed][masked[stuffed]] = int(CellClass.PADDED)
+    kinds[np.isnan(values)] = int(CellClass.NAN)
+    return frozen(values), frozen(kinds)
 
 
 def cell_class(panel: Panel, row: int, col: int, weights: bool) -> CellClass:

@@ -3,6 +3,10 @@
 A picture begins with previews: one row of every row of pixels, over *all* columns, so that an attention sink shows in
 the first of them. Blocks of whole rows then replace them until the picture is exact. Tiles are kept; those least
 recently looked at go first.
+
+Several streams may compute one `Tiling` by turns on one thread: a window's, what goes on behind it, an export's. None
+of them owns it. Each holds the region that it computes, from before its first step until it has taken its last picture
+(`Tiling.held`); no other's end throws those tiles out.
 """
 
 from __future__ import annotations
@@ -12,7 +16,8 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
@@ -59,12 +64,16 @@ class _Step:
 
 @dataclass(slots=True)
 class _Tally:
-    """Cells counted so far while a head's whole map is computed at one level."""
+    """Cells of a head's whole map counted so far at one level. They stay counted when their tiles are forgotten.
 
+    ``blocks`` are the first rows of the blocks that are in it: each counts once, however often it is computed.
+    """
+
+    blocks: set[int] = field(default_factory=set)
     rows: int = 0
     zeros: int = 0
     dropped: int = 0
-    nan_rows: int = 0
+    nan: int = 0
     masked: int = 0
     padded: int = 0
 
@@ -73,7 +82,8 @@ class Tiling:
     """The heads' maps of one stage.
 
     ``per_row`` says that each row's largest weight must be known, ``means`` that means after a row's factor are wanted.
-    ``budget_bytes`` bounds the tiles that are kept, ``backend`` runs the jobs. Thread: one drives it, a crew computes.
+    ``budget_bytes`` bounds the tiles that nobody holds, ``backend`` runs the jobs. Thread: one drives it, for as many
+    streams as take turns there; a crew computes.
     """
 
     def __init__(
@@ -86,7 +96,13 @@ class Tiling:
         self._tiles: OrderedDict[tuple[int, Place], Planes] = OrderedDict()
         self._extents: dict[tuple[int, str], tuple[float, float]] = {}
         self._tallies: dict[tuple[int, int], _Tally] = {}
+        self._held: list[Region] = []
         self._lock = threading.Lock()
+
+    @property
+    def heads(self) -> tuple[HeadMap, ...]:
+        """The maps that are computed, and with them what is known of their rows."""
+        return self._heads
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -100,14 +116,32 @@ class Tiling:
 
     # ----------------------------------------------------------------------------------------------------- computing
 
+    @contextmanager
+    def held(self, *regions: Region) -> Iterator[None]:
+        """Keep the tiles of ``regions``, those to come too, until the block is left, whoever makes room meanwhile."""
+        self._held.extend(regions)
+        try:
+            yield
+        finally:
+            for region in regions:
+                self._held.remove(region)
+
     def compute(
-        self, region: Region, order: Sequence[int], crew: Crew, cancelled: Cancelled, seen: Region | None = None
+        self, region: Region, order: Sequence[int], crew: Crew, cancelled: Cancelled, *, unfinished: bool = True
     ) -> Iterator[Advance | None]:
         """Compute ``region`` of the heads in ``order``; None between two advances. Ends early once ``cancelled``.
 
-        ``seen`` is what is looked at meanwhile, if it is something else.
+        Without ``unfinished`` there are no previews, and a head is told of once it is exact. The region is held while
+        it is computed; who takes pictures of it afterwards, holds it until then.
         """
-        steps = self._steps(region, order)
+        with self.held(region):
+            yield from self._advances(region, order, crew, cancelled, unfinished=unfinished)
+        self._evict()
+
+    def _advances(
+        self, region: Region, order: Sequence[int], crew: Crew, cancelled: Cancelled, *, unfinished: bool
+    ) -> Iterator[Advance | None]:
+        steps = self._steps(region, order, previewed=unfinished)
         previews = max((step.preview for step in steps), default=0)
         left: dict[tuple[int, int], int] = {}
         for step in steps:
@@ -120,7 +154,6 @@ class Tiling:
         for result in results:
             if cancelled():
                 results.close()
-                self._evict(seen or region)
                 return
             if not isinstance(result, _Step):
                 yield None
@@ -132,18 +165,17 @@ class Tiling:
             ended = not left[step.head, step.preview]
             if ended and step.preview and not any(n for (_, number), n in left.items() if number == step.preview):
                 shown = max(shown, step.preview)
-            now = time.perf_counter()
-            if ended or (not step.preview and now - last > _EVERY):
-                last = now
-                yield Advance((step.head,) if ended else tuple(sorted(changed)), done, len(steps), shown, previews)
+            if ended or (not step.preview and time.perf_counter() - last > _EVERY):
+                heads = (step.head,) if ended else tuple(sorted(changed)) if unfinished else ()
+                yield Advance(heads, done, len(steps), shown, previews)
                 changed = changed - {step.head} if ended else set()
+                last = time.perf_counter()  # painting and sending the picture take no time from the next one
             else:
                 yield None
         if not steps:
             yield Advance(tuple(order), 0, 0, 0, 0)
-        self._evict(seen or region)
 
-    def _steps(self, region: Region, order: Sequence[int]) -> list[_Step]:
+    def _steps(self, region: Region, order: Sequence[int], *, previewed: bool = True) -> list[_Step]:
         """What is missing, in the order in which it is wanted: previews of all heads, then blocks of whole rows."""
         level, side = region.level, side_of(region.level) * region.level
         bands = range(region.rows[0] // side, -(-region.rows[1] // side))
@@ -160,7 +192,7 @@ class Tiling:
         width = region.cols[1] - region.cols[0] if known and first.route != "rows" else self.shape[1]
         cells = len(missing) * min(side, region.rows[1] - region.rows[0]) * width
         steps = []
-        for number, offset in enumerate(_preview_offsets(level) if cells > _PREVIEW_FROM else (), 1):
+        for number, offset in enumerate(_preview_offsets(level) if previewed and cells > _PREVIEW_FROM else (), 1):
             for head, band, tiles in missing:
                 rows = range(band * side + offset, min((band + 1) * side, self.shape[0]), level)
                 seen = len(tiles) == len(columns) and all(
@@ -220,13 +252,17 @@ class Tiling:
                 self._extents[head, factor] = (known[0] if math.isnan(low) else min(known[0], low)), max(known[1], high)
 
     def extent(self, head: int, factor: str) -> tuple[float, float]:
-        """Lowest and highest finite ordinary cell met so far, after the row factor; inf and -inf where none was.
+        """Lowest and highest finite ordinary cell met so far, after the row factor; NaN where none was.
 
-        The lowest is that of scores; of weights it stays inf.
+        The lowest is that of scores; of weights nobody asks, and it is 0.
         """
+        weights = self._heads[head].holds_weights
         with self._lock:
-            known = factor if self._heads[head].route != "scores" else "plain"  # scores have no rows' factors
-            return self._extents.get((head, known), (math.inf, -math.inf))
+            known = factor if weights else "plain"  # scores have no rows' factors
+            low, high = self._extents.get((head, known), (math.inf, -math.inf))
+        if not math.isfinite(high):
+            return math.nan, math.nan
+        return 0.0 if weights else low, high
 
     def _count(self, step: _Step, bins: Bins) -> None:
         one = self._heads[step.head]
@@ -235,15 +271,21 @@ class Tiling:
         if one.acting_mask is not None:
             hidden = self.shape[1] - one.acting_mask.n_visible(step.rows)
             stuffed = one.acting_mask.padded[1] - one.acting_mask.padded[0]
-        good = torch.ones(len(step.rows), dtype=torch.bool) if bins.sound is None else bins.sound.cpu()
+        good = torch.ones(len(step.rows), dtype=torch.bool)
+        if bins.sound is not None and one.holds_weights:  # of scores it is told cell by cell
+            good = bins.sound.cpu()
+        nans, nan_masked, nan_padded = bins.nans
         with self._lock:
             tally = self._tallies.setdefault((step.head, step.level), _Tally())
+            if step.rows.start in tally.blocks:  # another stream wanted it too, or its tiles were forgotten
+                return
+            tally.blocks.add(step.rows.start)
             tally.rows += len(step.rows)
             tally.zeros = -1 if -1 in (tally.zeros, bins.zeros) else tally.zeros + bins.zeros
             tally.dropped = -1 if -1 in (tally.dropped, bins.dropped) else tally.dropped + bins.dropped
-            tally.nan_rows += int((~good).sum())
-            tally.padded += stuffed * int(good.sum())
-            tally.masked += int(hidden[good].sum()) - stuffed * int(good.sum())
+            tally.nan += int((~good).sum()) * self.shape[1] + nans
+            tally.padded += stuffed * int(good.sum()) - nan_padded
+            tally.masked += int(hidden[good].sum()) - stuffed * int(good.sum()) - nan_masked
 
     # ------------------------------------------------------------------------------------------------------- pictures
 
@@ -263,14 +305,28 @@ class Tiling:
         one = self._heads[head]
         return assemble(tiles, shown, self.shape, pooling, factor, blank=one.blank, counts=self.counts(head))
 
+    def standing(self, head: int, coarsest: int) -> Region | None:
+        """The whole map at the coarsest level up to ``coarsest`` at which all of its tiles are exact; None: at none."""
+        (n_queries, n_keys), level = self.shape, coarsest
+        while level:
+            side = side_of(level) * level
+            tiles = (
+                self._looked_at(head, Place(level, row, column))
+                for row in range(-(-n_queries // side))
+                for column in range(-(-n_keys // side))
+            )
+            if all(tile is not None and tile.holds((0, n_queries)) for tile in tiles):
+                return Region((0, n_queries), (0, n_keys), level)
+            level //= 2
+        return None
+
     def counts(self, head: int) -> Counts:
         """Cells of the whole map by kind; -1 where they are not all counted yet."""
         one, (n_queries, n_keys), mask = self._heads[head], self.shape, self._heads[head].acting_mask
         cells = n_queries * n_keys
-        if mask is not None and one.lets_hidden_weigh:
+        if one.lets_hidden_weigh:
             return Counts(cells, -1, -1, -1, -1 if one.draw() else 0, -1)
-        known = one.route == "scores" or (one.route == "sweep" and not one.draw() and one.is_plain)
-        if known and one.spec.mask != "three-step":
+        if one.told_by_mask:
             if mask is None:
                 return Counts(cells)
             seen = mask.n_visible()
@@ -280,9 +336,10 @@ class Tiling:
         with self._lock:
             whole = [t for (h, _), t in self._tallies.items() if h == head and t.rows == n_queries]
         if not whole:
-            return Counts(cells, -1, -1, -1, -1 if one.draw() else 0, -1 if mask is not None and mask.padded[1] else 0)
+            zeros, padded = -1 if one.holds_weights else 0, -1 if mask is not None and mask.padded[1] else 0
+            return Counts(cells, -1, zeros, -1, -1 if one.draw() else 0, padded)
         tally = whole[0]
-        return Counts(cells, tally.masked, tally.zeros, tally.nan_rows * n_keys, tally.dropped, tally.padded)
+        return Counts(cells, tally.masked, tally.zeros, tally.nan, tally.dropped, tally.padded)
 
     # ---------------------------------------------------------------------------------------------------------- tiles
 
@@ -300,23 +357,20 @@ class Tiling:
         with self._lock:
             tile = self._tiles.get(key)
             if tile is None:
-                dtype, weights = one.scores(None).dtype, one.route != "scores"
+                dtype, weights = one.scores(None).dtype, one.holds_weights
                 tile = self._tiles[key] = Planes(place, self.shape, dtype, weights=weights, means=self._means)
         return tile
 
-    def _evict(self, seen: Region) -> None:
-        """Forget tiles beyond the budget, those least recently looked at first; never those of ``seen``."""
+    def _evict(self) -> None:
+        """Forget tiles beyond the budget, those least recently looked at first; never those that are held."""
         with self._lock:
-            self._evict_unlocked(seen)
-
-    def _evict_unlocked(self, seen: Region) -> None:
-        surplus = self.nbytes - self._budget
-        for key in list(self._tiles):
-            if surplus <= 0:
-                return
-            if key[1].level != seen.level or not _overlaps(self._tiles[key].region, seen):
-                surplus -= self._tiles.pop(key).nbytes
-                self._tallies.pop((key[0], key[1].level), None)  # its rows would be counted again
+            surplus = self.nbytes - self._budget
+            for key in list(self._tiles):
+                if surplus <= 0:
+                    return
+                cells = self._tiles[key].region
+                if not any(held.level == cells.level and _overlaps(cells, held) for held in self._held):
+                    surplus -= self._tiles.pop(key).nbytes
 
 
 def _preview_offsets(level: int) -> tuple[int, ...]:

@@ -95,7 +95,7 @@ def lay_out(outline: Outline, view: View, size: tuple[int, int], scale: float = 
     panels = outline.panels
     if head is not None and f"head:{head}" in panels:
         panels = (f"head:{head}",)
-    unit = max(min(size[0] / 1600, size[1] / 1000), min(min(size) / 960, 0.75), 0.5) * scale  # small type shrinks less
+    unit = max(min(size[0] / 1344, size[1] / 840), min(min(size) / 960, 0.75), 0.5) * scale  # small type shrinks less
     rows, cols = layout.clipped(outline, view.rows, view.cols)
     plan = layout.paper_layout(outline, len(panels), size, unit, (rows, cols))
     return Sheet(panels, plan, rows, cols, layout.map_shape(outline))

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
+from typing import Final
 
 from attnviz.frames import Outline
 from attnviz.spec import QUERY_KEY_STAGES
 
 _LABEL_EMS = 7.0
+
+PERCENT_UP_TO_KEYS: Final = 12
+"""Weights of so few keys are shown as percentages."""
 
 
 class Labels(Sequence[str]):

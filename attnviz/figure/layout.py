@@ -7,12 +7,13 @@ show a window of the map alone; then the window's shape and labels count.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from functools import partial
-from typing import Final, NamedTuple
+from dataclasses import replace
 
-from attnviz.figure.labels import are_numbers, axis_labels, label_step, map_shape, widest_ems
-from attnviz.frames import Outline, level_for
+from attnviz.figure.grids import area_of, in_a_grid, labelled_grid, plain_panels, shifted, used_by
+from attnviz.figure.labels import PERCENT_UP_TO_KEYS, are_numbers, axis_labels, map_shape, widest_ems
+from attnviz.figure.panels import map_size, panel_layout
+from attnviz.figure.places import Box, FigureLayout, PanelLayout, Subject
+from attnviz.frames import Outline
 from attnviz.spec import WEIGHT_STAGES
 
 __all__ = [
@@ -20,129 +21,10 @@ __all__ = [
     "panel_layout", "paper_layout", "screen_layout", "subject_of",
 ]  # fmt: skip
 
+_LEAST_STRIP = 108.0  # of the others below a large map
+
 Span = tuple[int, int]
 """Rows or columns of a map, half-open."""
-
-LABELLED_UP_TO: Final = 6
-"""A grid of more panels has no token labels at each map."""
-
-ROTATION: Final = 35.0
-"""Degrees by which column labels rise where they are wider than their column."""
-
-SUMS_FROM: Final = 12.0
-"""Rows lower than this have no room for their sum."""
-
-LEAST_LABEL_STEP: Final = 14.0
-_SLANTED_EMS = 6.5
-_SHORT_EMS = 2.8  # labels as short as numbers are thinned out rather than slanted
-_LABELS_WORTH = 0.18  # labels that leave less than this share of the maps' area are left out
-_CELL_CAP = 200.0
-_STRETCH = 3.0
-_SIN, _COS = math.sin(math.radians(ROTATION)), math.cos(math.radians(ROTATION))
-
-
-class Box(NamedTuple):
-    """A rectangle in pixels."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-
-    @property
-    def right(self) -> float:
-        return self.x + self.width
-
-    @property
-    def bottom(self) -> float:
-        return self.y + self.height
-
-    def moved(self, dx: float, dy: float) -> Box:
-        return Box(self.x + dx, self.y + dy, self.width, self.height)
-
-    def overlaps(self, other: Box) -> bool:
-        """Whether the two share more than an edge."""
-        return (
-            min(self.right, other.right) - max(self.x, other.x) > 1e-6
-            and min(self.bottom, other.bottom) - max(self.y, other.y) > 1e-6
-        )
-
-    def holds(self, other: Box) -> bool:
-        """Whether ``other`` lies within, edges included."""
-        return (
-            self.x <= other.x + 1e-6
-            and self.y <= other.y + 1e-6
-            and other.right <= self.right + 1e-6
-            and other.bottom <= self.bottom + 1e-6
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """What a layout depends on: the map's shape, the widest labels in ems of their font, whether rows have sums.
-
-    ``square`` cells stay so whatever the shape; otherwise those of a long map may be longer than wide. Columns that
-    are ``numbered`` count, so some of their labels tell the others.
-    """
-
-    rows: int
-    cols: int
-    row_ems: float = 0.0
-    column_ems: float = 0.0
-    sums: bool = False
-    titled: bool = True
-    square: bool = False
-    numbered: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class PanelLayout:
-    """One map with what stands around it. ``label_px`` is the height of the token labels' font, ``unit`` the scale.
-
-    ``column_labels`` is as wide as the map, whether the labels are slanted or not; slanted ones lean out over
-    ``overhang`` to its right.
-    """
-
-    outer: Box
-    map_rect: Box
-    title: Box | None = None
-    row_labels: Box | None = None
-    column_labels: Box | None = None
-    overhang: Box | None = None
-    sums: Box | None = None
-    sums_header: Box | None = None
-    label_px: float = 12.0
-    slanted: bool = False
-    unit: float = 1.0
-
-    @property
-    def boxes(self) -> tuple[Box, ...]:
-        """Everything that is drawn, none of it over another."""
-        boxes = (
-            self.map_rect, self.title, self.row_labels, self.column_labels, self.overhang, self.sums,
-            self.sums_header,
-        )  # fmt: skip
-        return tuple(box for box in boxes if box is not None)
-
-
-@dataclass(frozen=True, slots=True)
-class FigureLayout:
-    """A whole picture: panels, the colour bar (ticks and name to its right within ``bar_column``), and the words."""
-
-    size: tuple[float, float]
-    panels: tuple[PanelLayout, ...]
-    bar: Box
-    bar_column: Box
-    legend: Box
-    captions: tuple[Box, ...]
-    headings: tuple[Box, ...] = ()
-    unit: float = 1.0
-
-    @property
-    def boxes(self) -> tuple[Box, ...]:
-        """Everything that is drawn, none of it over another."""
-        around = (self.bar_column, self.legend, *self.captions, *self.headings)
-        return (*around, *(box for panel in self.panels for box in panel.boxes))
 
 
 def clipped(outline: Outline, rows: Span | None, cols: Span | None) -> tuple[Span, Span]:
@@ -167,114 +49,10 @@ def subject_of(outline: Outline, window: tuple[Span, Span] | None = None) -> Sub
         column_span[1] - column_span[0],
         widest_ems(rows, row_span),
         widest_ems(columns, column_span),
-        sums=outline.stage in WEIGHT_STAGES,
+        sums=outline.stage in WEIGHT_STAGES and column_span == whole[1],  # they are of whole rows
         titled=len(outline.panels) > 1,
         square=(row_span, column_span) != whole,
         numbered=are_numbers(columns, column_span),
-    )
-
-
-# ------------------------------------------------------------------------------------------------------------ cells
-
-
-def map_size(
-    room: tuple[float, float], shape: tuple[int, int], unit: float = 1.0, *, square: bool = False
-) -> tuple[int, int]:
-    """Width and height in whole pixels of a map of ``shape`` (rows, columns) in ``room`` (width, height).
-
-    Cells are square where the map nearly is, else (if not ``square``) at most three times as long as wide, and no
-    larger than a hand. They are whole pixels where that costs little; of a map with several cells a pixel, pixels of
-    the map are whole pixels of the sheet where that costs little.
-    """
-    (width, height), (n_rows, n_cols) = (max(room[0] + 1e-6, 1.0), max(room[1] + 1e-6, 1.0)), shape
-    cap = _CELL_CAP * unit
-    cell_w, cell_h = min(width / n_cols, cap), min(height / n_rows, cap)
-    side = min(cell_w, cell_h)
-    stretch = 1.0 if square or 2 / 3 <= n_cols / n_rows <= 3 / 2 else _STRETCH
-    cell_w, cell_h = min(cell_w, side * stretch), min(cell_h, side * stretch)
-    if side >= 1:
-        return min(_whole_cells(cell_w, n_cols), int(width)), min(_whole_cells(cell_h, n_rows), int(height))
-    level = max(level_for(n_rows, int(cell_h * n_rows + 1e-6)), level_for(n_cols, int(cell_w * n_cols + 1e-6)))
-    across, down = _whole_cells(cell_w * level, n_cols / level), _whole_cells(cell_h * level, n_rows / level)
-    return min(across, int(width)), min(down, int(height))
-
-
-def _whole_cells(cell: float, count: float) -> int:
-    """Pixels of ``count`` cells of at most ``cell`` pixels, each of them whole if four fifths of the size remain.
-
-    The last cell may be a part of one.
-    """
-    whole = math.floor(cell + 1e-6)
-    return max(1, math.ceil(whole * count - 1e-6) if whole >= 0.8 * cell else math.floor(cell * count + 1e-6))
-
-
-# ----------------------------------------------------------------------------------------------------------- panels
-
-
-def panel_layout(outer: Box, subject: Subject, *, unit: float = 1.0, labelled: bool = True) -> PanelLayout:
-    """One map in ``outer`` with its title, labels and sums; everything is centred there."""
-    if not labelled:
-        return _arranged(outer, subject, unit, None, slanted=False, sums=False)
-    least = 12.0 * unit
-    for label_px in (size * unit for size in (22, 20, 18, 16, 14, 13, 12)):
-        for slanted in (False, True):
-            panel = _arranged(outer, subject, unit, label_px, slanted=slanted, sums=subject.sums)
-            cell_w, cell_h = panel.map_rect.width / subject.cols, panel.map_rect.height / subject.rows
-            if subject.sums and cell_h < SUMS_FROM * unit:
-                panel = _arranged(outer, subject, unit, label_px, slanted=slanted, sums=False)
-            step = label_step(cell_w, LEAST_LABEL_STEP * unit)
-            fits = subject.column_ems * label_px * 1.1 <= cell_w * step
-            if fits or slanted or subject.numbered or subject.column_ems <= _SHORT_EMS:
-                break
-        if label_px <= max(least, 0.2 * min(cell_w, cell_h) + 1e-6):
-            break
-    return panel
-
-
-def _arranged(
-    outer: Box, subject: Subject, unit: float, label_px: float | None, *, slanted: bool, sums: bool
-) -> PanelLayout:
-    """The panel for one choice of label size (None for no labels) and slant."""
-    gap = 6 * unit
-    worth_from = (66 if outer.width < 3 * outer.height else 36) * unit  # of a low, wide map it costs less of the whole
-    title_h = 22 * unit if subject.titled and outer.height > worth_from else 0.0
-    left = top = right = overhang = 0.0
-    if label_px is not None:
-        left = min(subject.row_ems * label_px, outer.width * 0.3) + gap
-        top = label_px * 1.6
-        if slanted:
-            length = min(subject.column_ems, _SLANTED_EMS) * label_px
-            top = min(_SIN * length + _COS * label_px + gap, outer.height * 0.3)
-            overhang = _COS * length * top / (_SIN * length + _COS * label_px + gap)
-    sums_px = min(label_px or 0.0, 15 * unit)
-    if sums:
-        right = sums_px * 2.6 + 2 * gap
-    bottom = sums_px * 1.5 if sums and slanted else 0.0  # slanted labels lean over the sums' own header
-    room = outer.width - left - max(right, overhang), outer.height - title_h - top - bottom
-    width, height = map_size(room, (subject.rows, subject.cols), unit, square=subject.square)
-    across, down = left + width + max(right, overhang), title_h + top + height + bottom
-    x = outer.x + math.floor(max(outer.width - across, 0) / 2 + left)
-    y = outer.y + math.floor(max(outer.height - down, 0) / 2 + title_h + top)
-    map_rect = Box(x, y, max(min(width, outer.right - x), 1), max(min(height, outer.bottom - y), 1))
-    labels = label_px is not None
-    feet = 0.2 * (label_px or 0.0) if slanted else 0.0  # room for what hangs below a slanted line, as in g and ,
-    sums_box = Box(map_rect.right + gap, y, right - gap, map_rect.height) if sums else None
-    header = None
-    if sums_box is not None:
-        header_y = map_rect.bottom if slanted else y - top
-        header = Box(sums_box.x, header_y, sums_box.width, bottom if slanted else top)
-    return PanelLayout(
-        outer=outer,
-        map_rect=map_rect,
-        title=Box(x, y - top - title_h, map_rect.width + max(right, overhang), title_h) if title_h else None,
-        row_labels=Box(x - left, y, left - gap, map_rect.height) if labels else None,
-        column_labels=Box(x, y - top, map_rect.width, top - feet) if labels else None,
-        overhang=Box(map_rect.right, y - top, overhang, top) if slanted else None,
-        sums=sums_box,
-        sums_header=header,
-        label_px=label_px or 12 * unit,
-        slanted=slanted,
-        unit=unit,
     )
 
 
@@ -282,13 +60,24 @@ def _arranged(
 
 
 def screen_layout(
-    outline: Outline, n_panels: int, size: tuple[float, float], *, large_first: bool = False
-) -> FigureLayout:
+    outline: Outline, n_panels: int, size: tuple[float, float], *, large_first: bool = False, unit: float = 1.0,
+    bare: bool = False,
+) -> FigureLayout:  # fmt: skip
     """The heads in the window: maps, colour bar, a caption and the legend below.
 
-    With ``large_first`` the first panel is large and labelled, the others stand beside it as thumbnails.
+    With ``large_first`` the first panel is large and labelled, the others stand beside it as thumbnails. ``bare`` is
+    one map alone, without colour bar, caption and legend, whose boxes are empty.
     """
-    return figure_layout(subject_of(outline), n_panels, size, large_first=large_first, margin=12.0)
+    if bare:
+        return _bare(subject_of(outline), size, unit)
+    return figure_layout(subject_of(outline), n_panels, size, large_first=large_first, margin=12.0, unit=unit)
+
+
+def _bare(subject: Subject, size: tuple[float, float], unit: float) -> FigureLayout:
+    subject = replace(subject, titled=False)
+    panel = panel_layout(Box(0, 0, *size), subject, unit=unit)
+    nothing = Box(size[0], size[1], 0, 0)
+    return FigureLayout(size, (panel,), nothing, nothing, nothing, (), (), unit)
 
 
 def paper_layout(
@@ -322,24 +111,18 @@ def figure_layout(
     caption_boxes = tuple(Box(margin, bottom + line * n, inner_w, line) for n in range(captions))
     legend = Box(margin, bottom + line * captions, inner_w, line * legend_lines)
     area = Box(margin, y, inner_w, max(bottom - y - 8 * unit, 1))
-    bar_w = 104 * unit
+    bar_w = (84 if subject.cols <= PERCENT_UP_TO_KEYS else 104) * unit  # ticks of few cells are short
     if large_first and n_panels > 1:
-        large_w = area.width * (0.8 if n_panels <= 4 else 0.7)
-        main = Box(area.x, area.y, large_w - bar_w, area.height)
+        main, beside = _large_and_others(area, subject, n_panels, unit, bar_w)
         panels = [panel_layout(main, subject, unit=unit)]
-        beside = Box(area.x + large_w + 12 * unit, area.y, area.width - large_w - 12 * unit, area.height)
-        panels += _grid(beside, subject, n_panels - 1, unit, labelled=False)
+        panels += in_a_grid(beside, n_panels - 1, plain_panels(subject, unit), 10 * unit)
         group_right, spans = panels[0].outer.right, panels[:1]
     else:
         main = Box(area.x, area.y, max(area.width - bar_w, 1), area.height)
-        panels = _grid(main, subject, n_panels, unit, labelled=False)
-        if n_panels <= LABELLED_UP_TO:
-            labelled = _grid(main, subject, n_panels, unit, labelled=True)
-            fit = max(_used(panel).right for panel in labelled) <= main.right + 1e-6
-            panels = labelled if fit and _area(labelled[0]) >= _LABELS_WORTH * _area(panels[0]) else panels
-        shift = math.floor(max(main.right - max(_used(panel).right for panel in panels), 0) / 2)
-        panels = [_shifted(panel, shift) for panel in panels]
-        group_right, spans = max(_used(panel).right for panel in panels), panels
+        panels = labelled_grid(main, subject, n_panels, unit)
+        shift = math.floor(max(main.right - max(used_by(panel).right for panel in panels), 0) / 2)
+        panels = [shifted(panel, shift) for panel in panels]
+        group_right, spans = max(used_by(panel).right for panel in panels), panels
     top = min(panel.map_rect.y for panel in spans)
     low = max(panel.map_rect.bottom for panel in spans)
     column_h = max(min(low - top, 420 * unit), min(120 * unit, area.height))
@@ -351,65 +134,24 @@ def figure_layout(
     )  # fmt: skip
 
 
-def _grid(area: Box, subject: Subject, count: int, unit: float, *, labelled: bool) -> list[PanelLayout]:
-    """``count`` panels in the grid with the largest maps, drawn together and put at the left of ``area``."""
-    lay_out = partial(panel_layout, subject=subject, unit=unit, labelled=labelled)
-    gap = (20 if labelled else 10) * unit
-
-    def outer(n_across: int) -> Box:
-        n_down = -(-count // n_across)
-        return Box(0, 0, (area.width - gap * (n_across - 1)) / n_across, (area.height - gap * (n_down - 1)) / n_down)
-
-    def merit(n_across: int) -> tuple[float, int, int]:
-        room = outer(n_across)
-        if room.width < 4 or room.height < 4:
-            return 0.0, 0, 0
-        return _area(lay_out(room)), -(-count % n_across), -abs(n_across + count // -n_across)
-
-    n_across = max(range(1, count + 1), key=merit)
-    room = outer(n_across)
-    room = Box(0, 0, max(room.width, 1), max(room.height, 1))
-    model = lay_out(room)
-    used = _used(model)
-    n_down = -(-count // n_across)
-    pitch_x = min(room.width, used.width) + gap
-    pitch_y = min(room.height, used.height) + gap
-    down = area.y + math.floor(max(area.height - (pitch_y * n_down - gap), 0) / 2)
-    panels = []
-    for place in range(count):
-        row, col = divmod(place, n_across)
-        x, y = area.x + math.floor(col * pitch_x), down + math.floor(row * pitch_y)
-        panels.append(_shifted(model, math.floor(x - used.x), math.floor(y - used.y)))
-    return panels
-
-
-def _area(panel: PanelLayout) -> float:
-    return panel.map_rect.width * panel.map_rect.height
-
-
-def _used(panel: PanelLayout) -> Box:
-    """The smallest box around everything that the panel draws."""
-    boxes = panel.boxes
-    x, y = min(box.x for box in boxes), min(box.y for box in boxes)
-    return Box(x, y, max(box.right for box in boxes) - x, max(box.bottom for box in boxes) - y)
-
-
-def _shifted(panel: PanelLayout, dx: float, dy: float = 0.0) -> PanelLayout:
-    """The panel at another place; its outer box shrinks to what it draws."""
-
-    def move(box: Box | None) -> Box | None:
-        return None if box is None else box.moved(dx, dy)
-
-    return PanelLayout(
-        outer=_used(panel).moved(dx, dy),
-        map_rect=panel.map_rect.moved(dx, dy),
-        title=move(panel.title),
-        row_labels=move(panel.row_labels),
-        column_labels=move(panel.column_labels),
-        overhang=move(panel.overhang),
-        sums=move(panel.sums),
-        sums_header=move(panel.sums_header),
-        label_px=panel.label_px,
-        slanted=panel.slanted,
-        unit=panel.unit,
+def _large_and_others(area: Box, subject: Subject, count: int, unit: float, bar_w: float) -> tuple[Box, Box]:
+    """Room for the large map and for the others: beside it, or below where that makes the large one larger."""
+    gap, share = 12 * unit, 0.85 if count <= 4 else 0.7
+    width, height = area.width * share, min(area.height * share, area.height - _LEAST_STRIP * unit)
+    sides = (
+        (
+            Box(area.x, area.y, width - bar_w, area.height),
+            Box(area.x + width + gap, area.y, area.width - width - gap, area.height),
+        ),
+        (
+            Box(area.x, area.y, area.width - bar_w, height),
+            Box(area.x, area.y + height + gap, area.width, area.height - height - gap),
+        ),
     )
+    beside, below = sides
+    if below[0].height < area.height / 2:
+        return beside
+    larger = area_of(panel_layout(below[0], subject, unit=unit)) > 1.2 * area_of(
+        panel_layout(beside[0], subject, unit=unit)
+    )
+    return below if larger else beside

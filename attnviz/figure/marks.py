@@ -10,11 +10,12 @@ from typing import Final
 from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication
 
 from attnviz import colour
+from attnviz.figure import labels
 from attnviz.frames import CellClass, Frame, Scale
 from attnviz.session import Picture
 from attnviz.spec import QUERY_KEY_STAGES, WEIGHT_STAGES, AttentionSpec, View
 
-PERCENT_UP_TO_KEYS: Final = 12
+PERCENT_UP_TO_KEYS: Final = labels.PERCENT_UP_TO_KEYS
 _SUM_TOLERANCE = 0.005
 
 _STAGE_TITLES: Final = {
@@ -205,9 +206,13 @@ def legend_entries(picture: Picture) -> tuple[LegendEntry, ...]:
     def entry(kind: CellClass | None, word: str, numbers: list[int]) -> LegendEntry:
         if min(numbers) < 0:  # nobody counted them
             return LegendEntry(kind, word)
-        same = len(numbers) > 1 and numbers[0] > 0 and len(set(numbers)) == 1
-        each = QCoreApplication.translate("Figure", "{0} {1} a head")
-        return LegendEntry(kind, each.format(word, f"{numbers[0]:,}") if same else f"{word} {sum(numbers):,}")
+        if len(numbers) == 1 or not any(numbers):
+            return LegendEntry(kind, f"{word} {sum(numbers):,}")
+        if len(set(numbers)) == 1:
+            words, number = QCoreApplication.translate("Figure", "{0} {1} a head"), numbers[0]
+        else:
+            words, number = QCoreApplication.translate("Figure", "{0} {1} in all heads"), sum(numbers)
+        return LegendEntry(kind, words.format(word, f"{number:,}"))
 
     entries = []
     peeking = outline.has_future and not outline.future_hidden

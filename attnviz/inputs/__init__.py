@@ -31,6 +31,7 @@ from attnviz.spec import (
     Text,
     TypedScores,
     TypedWeights,
+    worked,
 )
 
 __all__ = ["Inputs", "count_tokens", "open_mask_plane", "open_source"]
@@ -42,7 +43,9 @@ _BY_HAND = "worked by hand"
 class Inputs:
     """What a source gives, on the CPU: tokens that name the keys, and the tensors at which it enters.
 
-    ``embeddings`` float32 (L, d_model) where there is a module; ``queries`` (H, Q, d_head) and ``keys`` (KV, K, d_head)
+    ``embeddings`` (L, d_model) where there is a module, float32 if they are drawn or embedded, float64 if they are a
+    lesson's with ``matrices`` of its own, (d_model, d_out) for query, key and value; its ``keep`` bool (Q, K) are then
+    the cells that its dropout keeps. ``queries`` (H, Q, d_head) and ``keys`` (KV, K, d_head)
     where they come as they are, float32 if they are drawn, of a file's own dtype if they are read;
     ``scaled_scores`` or ``weights`` float64 (Q, K) where they are typed, then with ``values`` float64 (K, D) if there
     are any and ``dims`` naming their columns. ``origin`` says in words where the numbers come from. ``n_queries`` may
@@ -60,6 +63,8 @@ class Inputs:
     scaled_scores: Tensor | None = None
     weights: Tensor | None = None
     values: Tensor | None = None
+    matrices: tuple[Tensor, Tensor, Tensor] | None = None
+    keep: Tensor | None = None
 
 
 def open_source(spec: AttentionSpec, *, in_memory: bool = True) -> Inputs:
@@ -73,15 +78,25 @@ def open_source(spec: AttentionSpec, *, in_memory: bool = True) -> Inputs:
         case Lesson(name="journey"):
             embeddings = torch.tensor(lessons.JOURNEY_INPUTS, dtype=torch.float32)
             return Inputs(lessons.JOURNEY_TOKENS, len(embeddings), "the book's seeds", embeddings=embeddings)
+        case Lesson(name="one-class"):
+            drawn_once = lessons.one_class()
+            return Inputs(
+                lessons.ONE_CLASS_TOKENS,
+                len(lessons.ONE_CLASS_TOKENS),
+                "the lesson's numbers: NumPy's RandomState(3)",
+                embeddings=drawn_once.inputs,
+                matrices=drawn_once.matrices,
+                keep=drawn_once.keep,
+            )
         case Lesson():
             return Inputs(
-                lessons.CAT_TOKENS,
-                len(lessons.CAT_SCORES),
+                worked.CAT_TOKENS,
+                len(worked.CAT_SCORES),
                 _BY_HAND,
-                glosses=lessons.CAT_GLOSSES,
-                dims=lessons.CAT_DIMS,
-                scaled_scores=_matrix(lessons.CAT_SCORES),
-                values=_matrix(lessons.CAT_VALUES),
+                glosses=worked.CAT_GLOSSES,
+                dims=worked.CAT_DIMS,
+                scaled_scores=_matrix(worked.CAT_SCORES),
+                values=_matrix(worked.CAT_VALUES),
             )
         case TypedScores(scores=scores, values=values, dims=dims, tokens=tokens):
             return Inputs(
@@ -129,8 +144,10 @@ def count_tokens(source: AnySource) -> tuple[int, int]:
     match source:
         case Lesson(name="journey"):
             return len(lessons.JOURNEY_TOKENS), len(lessons.JOURNEY_TOKENS)
+        case Lesson(name="one-class"):
+            return len(lessons.ONE_CLASS_TOKENS), len(lessons.ONE_CLASS_TOKENS)
         case Lesson():
-            return len(lessons.CAT_TOKENS), len(lessons.CAT_TOKENS)
+            return len(worked.CAT_TOKENS), len(worked.CAT_TOKENS)
         case TypedScores(scores=matrix) | TypedWeights(weights=matrix):
             return len(matrix), len(matrix[0])
         case Text(text=text):

@@ -1,8 +1,13 @@
-"""The numbers of the two worked lessons."""
+"""The numbers of the worked lessons that go through a module."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
+
+import numpy as np
+import torch
+from torch import Tensor
 
 from attnviz.spec import Matrix
 
@@ -17,10 +22,25 @@ JOURNEY_INPUTS: Final[Matrix] = (
 )
 """Inputs (6, 3) of *Build a Large Language Model (From Scratch)*, chapter 3."""
 
-CAT_TOKENS: Final = ("猫", "吃", "鱼")
-CAT_GLOSSES: Final = ("cat", "eats", "fish")
-CAT_SCORES: Final[Matrix] = ((0.5, 0.5, 1.0), (0.0, 2.0, 1.0), (0.5, 0.5, 0.0))
-"""Scaled scores (3, 3): only these are given, no queries and keys."""
-CAT_DIMS: Final = ("猫味", "鱼味")
-CAT_VALUES: Final[Matrix] = ((1.0, 0.0), (0.1, 0.1), (0.0, 1.0))
-"""Values (3, 2) by key and named dimension, cat-ness and fish-ness."""
+ONE_CLASS_TOKENS: Final = ("0", "1", "2", "3")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OneClass:
+    """What the lesson *one-class* draws, float64: ``inputs`` (4, 8), ``matrices`` (8, 8) for query, key and value.
+
+    ``keep`` bool (4, 4) are the cells that its dropout keeps in training at p = 0.5.
+    """
+
+    inputs: Tensor
+    matrices: tuple[Tensor, Tensor, Tensor]
+    keep: Tensor
+
+
+def one_class() -> OneClass:
+    """The lesson's numbers, in the order in which NumPy's RandomState(3) gives them."""
+    state = np.random.RandomState(3)  # its stream alone gives the printed figures
+    inputs = state.randn(4, 8)
+    query, key, value = (torch.from_numpy(state.randn(8, 8) * 0.5) for _ in range(3))
+    keep = state.rand(4, 4) > 0.5
+    return OneClass(torch.from_numpy(inputs), (query, key, value), torch.from_numpy(keep))

@@ -10,6 +10,9 @@ from typing import Any, Final
 import msgspec
 
 MAX_TYPED_TOKENS: Final = 32
+MAX_TYPED_DIMS: Final = 1024
+"""Columns of typed values: as many as a frozen head may have dimensions."""
+
 Matrix = tuple[tuple[float, ...], ...]
 
 
@@ -46,8 +49,11 @@ def check_range(field: str, value: int, low: int, high: int) -> None:
         raise SpecError(field, f"{field} is {value}: give a whole number from {low} to {high:,}")
 
 
-def check_matrix(field: str, matrix: Matrix, *, allow_neg_inf: bool = False) -> int:
-    """Number of columns of a small finite rectangle of numbers, or `SpecError`."""
+def check_matrix(field: str, matrix: Matrix, *, allow_neg_inf: bool = False, of_tokens: bool = True) -> int:
+    """Number of columns of a small finite rectangle of numbers, or `SpecError`.
+
+    ``of_tokens`` says that the columns are tokens as the rows are; else dimensions, of which there may be more.
+    """
     width = len(matrix[0]) if matrix else 0
     if width == 0:
         raise SpecError(field, f"{field} is empty: give rows of numbers, such as 1 0; 0 1")
@@ -60,7 +66,11 @@ def check_matrix(field: str, matrix: Matrix, *, allow_neg_inf: bool = False) -> 
             if not (math.isfinite(number) or (allow_neg_inf and number == -math.inf)):
                 also = " or -inf" if allow_neg_inf else ""
                 raise SpecError(field, f"{field} has {number} in row {row}: give finite numbers{also}")
-    if max(len(matrix), width) > MAX_TYPED_TOKENS:
+    if not of_tokens and width > MAX_TYPED_DIMS:
+        raise SpecError(
+            field, f"{field} has {width:,} columns: a typed matrix has at most {MAX_TYPED_DIMS:,} dimensions"
+        )
+    if max(len(matrix), width if of_tokens else 0) > MAX_TYPED_TOKENS:
         raise SpecError(
             field, f"{field} is {len(matrix)} x {width}: a typed matrix has at most {MAX_TYPED_TOKENS} tokens"
         )

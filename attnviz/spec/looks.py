@@ -25,6 +25,9 @@ CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 )
 """The values of every field of a view that has a fixed list of them."""
 
+LINES: Final[Mapping[str, str]] = MappingProxyType({"rows": "rows", "cols": "columns"})
+"""What a view's ranges are of, in words."""
+
 
 class View(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which part of a computation is looked at, and how it is coloured.
@@ -47,8 +50,14 @@ class View(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             raise SpecError("head", f"head is {self.head}: heads count from 0; give a head or all")
         for field in ("rows", "cols"):
             span = getattr(self, field)
-            if span is not None and not 0 <= span[0] < span[1]:
-                raise SpecError(field, f"{field} is {span[0]}:{span[1]}: give first:end, such as 0:64")
+            if span is None:
+                continue
+            said = f"{field} is {span[0]}:{span[1]}"
+            if min(span) < 0:
+                raise SpecError(field, f"{said}: {LINES[field]} count from 0, so give first:end such as 0:64")
+            if span[0] >= span[1]:
+                beyond = f"{span[0]}:{span[0] + 1}"
+                raise SpecError(field, f"{said}: the end must lie beyond the start, such as {beyond}")
 
     def check(self, spec: AttentionSpec) -> None:
         """Raise `SpecError` where ``spec`` lacks this stage or head."""

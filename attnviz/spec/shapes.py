@@ -1,19 +1,25 @@
 """Mask shapes: which keys a query may see, as data. The arithmetic on tensors is `attnviz.attention.masks`.
 
 Queries are the last of the tokens: query i of Q stands at position p = i + K − Q among K keys. Every shape but a
-file's shows a query one run of keys, `visible_run`.
+file's and what is drawn shows a query one run of keys, `visible_run`.
 """
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
 from itertools import accumulate
 from typing import Final
 
 import msgspec
 
-from attnviz.spec.checks import SpecError, check_range, convert
+from attnviz.spec.checks import SpecError, convert
 
 _MOST: Final = 1 << 40
+MAX_DRAWN: Final = 4096
+"""Tokens of the longest map for which a mask can be drawn."""
+
+_SAID: Final = 60  # characters of what was typed, in a complaint
 
 
 class Shape(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
@@ -34,7 +40,7 @@ class SlidingWindow(Shape, frozen=True, tag="window"):
     width: int
 
     def __post_init__(self) -> None:
-        check_range("mask_shape", self.width, 1, _MOST)
+        _check_number("window:W", self.width, 1)
 
 
 class Prefix(Shape, frozen=True, tag="prefix"):
@@ -43,7 +49,7 @@ class Prefix(Shape, frozen=True, tag="prefix"):
     length: int
 
     def __post_init__(self) -> None:
-        check_range("mask_shape", self.length, 0, _MOST)
+        _check_number("prefix:P", self.length, 0)
 
 
 class PadLeft(Shape, frozen=True, tag="pad-left"):
@@ -52,7 +58,7 @@ class PadLeft(Shape, frozen=True, tag="pad-left"):
     count: int
 
     def __post_init__(self) -> None:
-        check_range("mask_shape", self.count, 0, _MOST)
+        _check_number("pad-left:N", self.count, 0)
 
 
 class PadRight(Shape, frozen=True, tag="pad-right"):
@@ -61,7 +67,7 @@ class PadRight(Shape, frozen=True, tag="pad-right"):
     count: int
 
     def __post_init__(self) -> None:
-        check_range("mask_shape", self.count, 0, _MOST)
+        _check_number("pad-right:N", self.count, 0)
 
 
 class Blocks(Shape, frozen=True, tag="blocks"):
@@ -73,7 +79,7 @@ class Blocks(Shape, frozen=True, tag="blocks"):
         if not self.lengths:
             raise SpecError("mask_shape", "blocks has no lengths: give blocks:A,B,… such as blocks:128,64")
         for length in self.lengths:
-            check_range("mask_shape", length, 1, _MOST)
+            _check_number("blocks:A,B,…", length, 1)
 
 
 class MaskFile(Shape, frozen=True, tag="file"):
@@ -83,9 +89,35 @@ class MaskFile(Shape, frozen=True, tag="file"):
     sha256: str
 
 
-AnyShape = Causal | Full | SlidingWindow | Prefix | PadLeft | PadRight | Blocks | MaskFile
+Run = tuple[int, int, int]
+"""A query and the first and last key of a run that it sees, both included."""
 
-SHAPE_FORMS: Final = "causal, full, window:W, prefix:P, pad-left:N, pad-right:N, blocks:A,B,… or FILE.npy"
+
+class Drawn(Shape, frozen=True, tag="drawn"):
+    """A mask drawn by hand: runs of *visible* keys as (row, first, last), ``last`` included.
+
+    Rows are queries, counted from 0 whatever the number of keys; one without a run sees nothing. Runs are kept sorted,
+    and those that touch are one, so that equal masks are equal specs. What lies beyond a map is cut off.
+    """
+
+    runs: tuple[Run, ...] = ()
+
+    def __post_init__(self) -> None:
+        for row, first, last in self.runs:
+            if not (0 <= row < MAX_DRAWN and 0 <= first <= last < MAX_DRAWN):
+                raise SpecError(
+                    "mask_shape",
+                    f"mask_shape has the run {row}:{first}-{last}: give row:first-last, each from 0 to "
+                    f"{MAX_DRAWN - 1:,} and first not beyond last",
+                )
+        msgspec.structs.force_setattr(self, "runs", _merged(self.runs))
+
+
+AnyShape = Causal | Full | SlidingWindow | Prefix | PadLeft | PadRight | Blocks | MaskFile | Drawn
+
+SHAPE_FORMS: Final = (
+    "causal, full, window:W, prefix:P, pad-left:N, pad-right:N, blocks:A,B,…, drawn:ROW:FIRST-LAST,… or FILE.npy"
+)
 _NUMBERED: Final = {
     "window": ("width", SlidingWindow),
     "prefix": ("length", Prefix),
@@ -104,7 +136,9 @@ def parse_shape(text: str) -> AnyShape | None:
         return Causal()
     if name == "full" and not colon:
         return Full()
-    if name not in _NUMBERED and name != "blocks":
+    if name == "drawn" and colon:
+        return Drawn(runs=tuple(_read_run(text, part) for part in number.split(",") if number.strip()))
+    if name not in _NUMBERED and name not in ("blocks", "drawn"):
         return None
     try:
         numbers = tuple(int(part) for part in number.split(","))
@@ -125,6 +159,8 @@ def shape_text(shape: AnyShape) -> str:
             return "blocks:" + ",".join(map(str, lengths))
         case MaskFile(path=path):
             return path
+        case Drawn(runs=runs):
+            return "drawn:" + ",".join(f"{row}:{first}-{last}" for row, first, last in runs)
         case Causal() | Full():
             return shape.__struct_config__.tag  # type: ignore[return-value]
         case SlidingWindow(width=number) | Prefix(length=number) | PadLeft(count=number) | PadRight(count=number):
@@ -132,7 +168,12 @@ def shape_text(shape: AnyShape) -> str:
 
 
 def visible_run(shape: AnyShape, position: int, n_keys: int) -> tuple[int, int]:
-    """Half-open run of the keys that a query at ``position`` may see; empty runs are (n, n). Not for files."""
+    """Half-open run of the keys that a query at ``position`` may see; empty runs are (n, n).
+
+    Not for files, nor for what is drawn, where a query may see several: `visible_runs`.
+    """
+    if isinstance(shape, MaskFile | Drawn):
+        raise TypeError(f"{type(shape).__name__} shows a query several runs of keys")
     own = min(position + 1, n_keys)
     match shape:
         case Full():
@@ -151,6 +192,79 @@ def visible_run(shape: AnyShape, position: int, n_keys: int) -> tuple[int, int]:
             first, end = 0, own
     first, end = max(first, 0), min(max(end, 0), n_keys)
     return (first, end) if first < end else (min(first, n_keys), min(first, n_keys))
+
+
+def visible_runs(shape: AnyShape, row: int, n_queries: int, n_keys: int) -> tuple[tuple[int, int], ...]:
+    """Half-open runs of the keys that query ``row`` of ``n_queries`` may see, in order, none empty. Not for files."""
+    if isinstance(shape, Drawn):
+        own = shape.runs[bisect_left(shape.runs, (row,)) : bisect_left(shape.runs, (row + 1,))]
+        cut = [(first, min(last + 1, n_keys)) for _, first, last in own]
+    else:
+        cut = [visible_run(shape, row + n_keys - n_queries, n_keys)]
+    return tuple((first, end) for first, end in cut if first < end)
+
+
+def as_drawn(shape: AnyShape, n_queries: int, n_keys: int) -> Drawn:
+    """``shape`` on a map of ``n_queries`` × ``n_keys`` as drawn runs, to go on drawing from. Not for a file's.
+
+    Raises `SpecError` for a map of more than `MAX_DRAWN` tokens.
+    """
+    check_drawable(n_keys)
+    every = ((row, visible_runs(shape, row, n_queries, n_keys)) for row in range(n_queries))
+    return Drawn(runs=tuple((row, first, end - 1) for row, runs in every for first, end in runs))
+
+
+def toggled(drawn: Drawn, row: int, cols: range, visible: bool) -> Drawn:
+    """``drawn`` with the keys ``cols`` of query ``row`` made visible, or hidden. ``cols`` has a step of 1."""
+    if not len(cols):
+        return drawn
+    others = [run for run in drawn.runs if run[0] != row]
+    own = [run for run in drawn.runs if run[0] == row]
+    if visible:
+        own.append((row, cols[0], cols[-1]))
+    else:
+        sides = ((row, first, min(last, cols[0] - 1)) for _, first, last in own)
+        beyond = ((row, max(first, cols[-1] + 1), last) for _, first, last in own)
+        own = [run for run in (*sides, *beyond) if run[1] <= run[2]]
+    return Drawn(runs=(*others, *own))
+
+
+def check_drawable(n_keys: int) -> None:
+    """`SpecError` for a map of too many tokens for a drawn mask."""
+    if n_keys > MAX_DRAWN:
+        raise SpecError(
+            "mask_shape",
+            f"a drawn mask has at most {MAX_DRAWN:,} tokens, but there are {n_keys:,}: take another shape, or a file",
+        )
+
+
+def _check_number(form: str, number: int, least: int) -> None:
+    if number < least:
+        raise SpecError("mask_shape", f"mask_shape is {number}: give {least} or more for {form}")
+    if number > _MOST:
+        raise SpecError("mask_shape", f"mask_shape is {number}: that is more than any map has; give less for {form}")
+
+
+def _merged(runs: tuple[Run, ...]) -> tuple[Run, ...]:
+    """``runs`` in order, with those of a row that overlap or touch as one."""
+    merged: list[Run] = []
+    for row, first, last in sorted(runs):
+        if merged and merged[-1][0] == row and first <= merged[-1][2] + 1:
+            merged[-1] = row, merged[-1][1], max(merged[-1][2], last)
+        else:
+            merged.append((row, first, last))
+    return tuple(merged)
+
+
+def _read_run(text: str, part: str) -> Run:
+    found = re.fullmatch(r"\s*(\d{1,9}):(\d{1,9})-(\d{1,9})\s*", part)
+    if found is None:
+        raise SpecError("mask_shape", f"mask_shape is {_shortened(text)!r}: give {SHAPE_FORMS}")
+    return int(found[1]), int(found[2]), int(found[3])
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _SAID else text[:_SAID] + "…"
 
 
 def padded_keys(shape: AnyShape, n_keys: int) -> tuple[int, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 import msgspec
 
@@ -18,14 +18,21 @@ class Source(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Where tokens and queries, keys and values come from."""
 
 
-class Lesson(Source, frozen=True, tag="lesson"):
-    """A worked lesson: *journey* (six tokens through the module) or *cat-eats-fish* (a typed matrix)."""
+LessonName = Literal["journey", "cat-eats-fish", "one-class"]
+LESSONS: Final[tuple[str, ...]] = get_args(LessonName)
 
-    name: Literal["journey", "cat-eats-fish"] = "journey"
+
+class Lesson(Source, frozen=True, tag="lesson"):
+    """A worked lesson: *journey* (six tokens through the module), *cat-eats-fish* (a typed matrix) or *one-class*.
+
+    *one-class* is four tokens through one module, in inference and in training.
+    """
+
+    name: LessonName = "journey"
 
     def __post_init__(self) -> None:
-        if self.name not in ("journey", "cat-eats-fish"):
-            raise SpecError("lesson", f"lesson is {self.name!r}: give journey or cat-eats-fish")
+        if self.name not in LESSONS:
+            raise SpecError("lesson", f"lesson is {self.name!r}: give {', '.join(LESSONS)}")
 
 
 class TypedScores(Source, frozen=True, tag="scores"):
@@ -52,7 +59,7 @@ class TypedScores(Source, frozen=True, tag="scores"):
             if self.dims:
                 raise SpecError("dims", "dims names the columns of values, but there are no values: give values too")
             return
-        width = check_matrix("values", self.values)
+        width = check_matrix("values", self.values, of_tokens=False)
         if len(self.values) != keys:
             raise SpecError("values", f"values has {len(self.values)} rows, but scores has {keys} keys: one row a key")
         if self.dims and len(self.dims) != width:
@@ -166,7 +173,21 @@ class Fixed(NamedTuple):
 _BY_HAND: Final = "worked by hand: there are no projections"
 _DRAWN: Final = "queries and keys are drawn directly: there are no projections"
 _READ: Final = "queries and keys are the file's: there are no projections"
-_NO_PROJECTIONS: Final = ("implementation", "stacked"), ("out_proj", False), ("qkv_bias", False), ("d_model", None)
+_NO_PROJECTIONS: Final = (
+    ("implementation", "stacked"), ("out_proj", False), ("qkv_bias", False), ("projection", "linear"),
+    ("d_model", None),
+)  # fmt: skip
+_ONE_CLASS: Final = (
+    ("num_heads", 1, "the lesson's class has one head"),
+    ("num_kv_heads", 1, "the lesson's class has one head"),
+    ("implementation", "stacked", "the lesson's class has one head"),
+    ("d_model", 8, "the lesson's inputs have 8 dimensions"),
+    ("d_out", 8, "the lesson's matrices are 8 x 8"),
+    ("projection", "linear", "the lesson's matrices are given"),
+    ("out_proj", False, "the lesson's class has no output projection"),
+    ("qkv_bias", False, "the lesson's class has no biases"),
+    ("seed", 3, "the lesson's numbers are those of NumPy's RandomState(3)"),
+)
 
 
 def fixed_by(source: Source) -> Mapping[str, Fixed]:
@@ -182,6 +203,7 @@ def fixed_by(source: Source) -> Mapping[str, Fixed]:
         if isinstance(source, TypedWeights):
             fixed["mask"] = Fixed("none", "the weights are typed: dropout alone applies")
             fixed["soft_cap"] = Fixed(None, "the weights are typed: dropout alone applies")
+            fixed["top_k"] = Fixed(None, "the weights are typed: dropout alone applies")
         if not has_values(source):
             fixed["dropout_site"] = Fixed("weights", "there are no values, so there is no context to drop from")
     elif isinstance(source, RandomQK | Pattern | QKFile):
@@ -191,9 +213,16 @@ def fixed_by(source: Source) -> Mapping[str, Fixed]:
             sizes = ("num_heads", source.heads), ("num_kv_heads", source.kv_heads)
             fixed |= {field: Fixed(value, _READ) for field, value in (*sizes, ("d_out", source.heads * source.d_head))}
         fixed["dropout_site"] = Fixed("weights", "there are no values, so there is no context to drop from")
+    elif source == Lesson(name="one-class"):
+        fixed = {field: Fixed(value, reason) for field, value, reason in _ONE_CLASS}
     elif isinstance(source, Lesson):
         fixed["d_model"] = Fixed(3, "the lesson's inputs have 3 dimensions")
     return MappingProxyType(fixed)
+
+
+def default_fill(source: Source) -> float:
+    """What hidden scores are filled with unless something else is asked for: −10⁹ in *one-class*, else −∞."""
+    return -1e9 if source == Lesson(name="one-class") else -math.inf
 
 
 def is_typed(source: Source) -> bool:

@@ -14,7 +14,7 @@ from attnviz.spec.looks import CHOICES as LOOKS
 from attnviz.spec.looks import View
 from attnviz.spec.sources import AnySource
 
-SPEC_VERSION: Final = 1
+SPEC_VERSION: Final = 2
 
 _NUMBERS: Final = frozenset({"scores", "values", "weights"})
 _INFINITE_FIELDS: Final = frozenset({"fill"})

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+from functools import partial
 from typing import get_args
 
-import msgspec
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QDoubleSpinBox,
     QFormLayout,
     QFrame,
     QHBoxLayout,
@@ -24,25 +24,20 @@ from attnviz.frames import DeviceInfo
 from attnviz.session import Snapshot
 from attnviz.spec import (
     MAX_HEADS,
-    SHAPE_FORMS,
-    AnyShape,
     AttentionSpec,
-    Colours,
     DropoutGenerator,
     DropoutSite,
     DType,
-    Norm,
-    Pooling,
-    SpecError,
-    TypedWeights,
-    View,
+    Projection,
     fixed_by,
-    parse_shape,
-    shape_text,
+    lesson_draws,
 )
 from attnviz.views.fields import DivisorSpin, Fields, being_typed, muted_label
+from attnviz.views.look_controls import LookControls
+from attnviz.views.mask_controls import MaskControls, without_effect
 from attnviz.views.probability import Probability
 from attnviz.views.segments import Segments
+from attnviz.views.typed_values import number_text, read_scale, read_soft_cap, read_whole
 
 
 class Controls(QFrame):
@@ -55,14 +50,15 @@ class Controls(QFrame):
     view_edited = Signal(object)
     budget_edited = Signal(float)
     """Gigabytes that computations may take; 0 is a quarter of the free memory."""
+    draw_mask_asked = Signal()
+    """A person wants to draw the mask's shape on the map."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setProperty("card", True)
         self._spec: AttentionSpec | None = None
-        self._view: View | None = None
         self._devices: tuple[tuple[str, str], ...] = ()
-        self._fields = Fields(self, self._without_effect)
+        self._fields = Fields(self, without_effect)
         self._fields.spec_edited.connect(self.spec_edited)
         self._fields.problem_said.connect(self._on_problem_said)
         self._editors, self._problems = self._fields.editors, self._fields.problems
@@ -90,14 +86,9 @@ class Controls(QFrame):
 
     def _make_mask(self) -> None:
         self._heading(self.tr("MASK"))
-        mask = Segments([("none", self.tr("none")), ("three-step", self.tr("three-step")), ("neg-inf", "−∞")])
-        mask.setToolTip(self.tr("none: every word sees all · three-step: softmax, × triangle, ÷ row sum · −∞: before "
-                                "the softmax (Shift+M)"))  # fmt: skip
-        self._fields.add("mask", mask, mask.chosen, mask.set_value, words=self.tr("mask"), into=self._column)
-        tip = self.tr("which keys a query may see: {forms}").format(forms=SHAPE_FORMS)
-        self._fields.add_line("mask_shape", self.tr("Sha&pe"), self._form(self._column), self._read_shape, tip,
-                              write=shape_text, longest=1000)  # fmt: skip
-        self._mask_reason = self._muted()
+        self.mask_controls = MaskControls(self._fields)
+        self.mask_controls.draw_asked.connect(self.draw_mask_asked)
+        self._column.addWidget(self.mask_controls)
 
     def _make_dropout(self) -> None:
         self._heading(self.tr("DROPOUT"))
@@ -120,8 +111,10 @@ class Controls(QFrame):
     def _make_heads(self) -> None:
         self._heading(self.tr("HEADS"))
         form = self._form(self._column)
-        self._fields.add_spin("num_heads", self.tr("&Heads"), form, 1, 1024)
-        self._fields.add_spin("d_out", self.tr("d_out, &all heads"), form, 0, 1 << 20)
+        self._fields.add_spin("num_heads", self.tr("&Heads"), form, 1, 1024,
+                              self.tr("how many maps are made side by side, each with its own questions"))  # fmt: skip
+        self._fields.add_spin("d_out", self.tr("d_out, &all heads"), form, 0, 1 << 20,
+                              self.tr("how many numbers a token gets in the end, from all heads together"))  # fmt: skip
         self._book_d_out = QSpinBox()
         self._book_d_out.setRange(0, 1 << 20)
         self._book_d_out.setSpecialValueText("—")
@@ -145,7 +138,11 @@ class Controls(QFrame):
         device.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         device.activated.connect(lambda _: self._fields.edit("device", device.currentData()))
         self._fields.add_row("device", self.tr("De&vice"), form, device, self._show_device)
-        self._fields.add_combo("dtype", self.tr("d&type"), form, get_args(DType))
+        self._fields.add_combo("dtype", self.tr("d&type"), form, get_args(DType),
+                               self.tr("how many digits numbers keep while they are computed"), {
+            "float64": self.tr("16 digits"), "float32": self.tr("7 digits, the usual one"),
+            "float16": self.tr("3 digits, up to 65,504"), "bfloat16": self.tr("2 digits, as large as float32's"),
+        })  # fmt: skip
 
     def _make_more(self) -> None:
         self._more = QPushButton()
@@ -157,64 +154,57 @@ class Controls(QFrame):
         inner = QVBoxLayout(page)
         inner.setContentsMargins(0, 0, 0, 0)
         form, fields = self._form(inner), self._fields
-        fields.add_line("seed", self.tr("&Seed"), form, self._read_seed)
-        fields.add_line("dropout_seed", self.tr("D&ropout seed"), form, self._read_dropout_seed)
-        fields.add_line("fill", self.tr("Mask &fill"), form, self._read_fill,
-                        self.tr("what is written over hidden scores: -inf, or a number such as -1e9"),
-                        write=_number_text)  # fmt: skip
+        fields.add_line("seed", self.tr("&Seed"), form, partial(read_whole, "seed"),
+                        self.tr("which random weights are drawn: the same seed, the same numbers"))  # fmt: skip
+        fields.add_line("dropout_seed", self.tr("D&ropout seed"), form, partial(read_whole, "dropout_seed"),
+                        self.tr("which cells dropout takes; Re-roll raises it by one"))  # fmt: skip
         self._kv_heads = DivisorSpin()
-        self._kv_heads.setToolTip(self.tr("key and value heads; so many query heads share each"))
-        fields.add_spin("num_kv_heads", self.tr("&Key/value heads"), form, 1, MAX_HEADS, self._kv_heads)
-        fields.add_spin("d_model", self.tr("&d_model"), form, 0, 1 << 20)
-        fields.add_spin("batch", self.tr("&Batch"), form, 1, 4096)
-        fields.add_combo("dropout_site", self.tr("Dropout o&n"), form, get_args(DropoutSite))
-        fields.add_combo("dropout_generator", self.tr("Dra&wn by"), form, get_args(DropoutGenerator))
-        fields.add_line("scale", self.tr("S&cale"), form, self._read_scale,
+        fields.add_spin("num_kv_heads", self.tr("&Key/value heads"), form, 1, MAX_HEADS,
+                        self.tr("heads of keys and values; so many query heads share each"),
+                        self._kv_heads)  # fmt: skip
+        fields.add_spin("d_model", self.tr("&d_model"), form, 0, 1 << 20,
+                        self.tr("how many numbers a token has as input"))  # fmt: skip
+        fields.add_combo("projection", self.tr("Projection"), form, get_args(Projection),
+                         self.tr("what makes queries, keys and values of the inputs"), {
+            "linear": self.tr("nn.Linear: weights as a module has them"),
+            "rand": self.tr("torch.rand: a matrix of random numbers, multiplied from the right"),
+            "none": self.tr("nothing: they are the inputs themselves, with one head"),
+        })  # fmt: skip
+        fields.add_spin("batch", self.tr("&Batch"), form, 1, 4096,
+                        self.tr("how many copies of the input go through at once; the first is shown"))  # fmt: skip
+        fields.add_combo("dropout_site", self.tr("Dropout o&n"), form, get_args(DropoutSite),
+                         self.tr("what dropout thins out: the weights, or what they mixed"))  # fmt: skip
+        fields.add_combo("dropout_generator", self.tr("Dra&wn by"), form, get_args(DropoutGenerator),
+                         self.tr("who draws the cells that dropout takes"), {
+            "portable": self.tr("the same cells on every machine and device"),
+            "torch": self.tr("torch's own generator, whose draws differ between systems"),
+        })  # fmt: skip
+        fields.add_line("scale", self.tr("S&cale"), form, read_scale,
                         self.tr("auto is 1/√d_head; none; or a factor"))  # fmt: skip
-        fields.add_line("soft_cap", self.tr("Soft cap"), form, self._read_soft_cap,
-                        self.tr("none, or c: scaled scores become c · tanh(s / c)"), write=_number_text)  # fmt: skip
-        for field, words in [
-            ("scale_after_mask", self.tr("mask be&fore scaling, as the book")),
-            ("out_proj", self.tr("output &projection")),
-            ("qkv_bias", self.tr("b&iases of query, key, value")),
-        ]:
+        fields.add_line("soft_cap", self.tr("Soft cap"), form, read_soft_cap,
+                        self.tr("none, or c: scaled scores become c · tanh(s / c)"), write=number_text)  # fmt: skip
+        for field, words, tip in [
+            ("scale_after_mask", self.tr("mask be&fore scaling, as the book"),
+             self.tr("hide first, then divide by √d; with −∞ the weights are the same")),
+            ("out_proj", self.tr("output &projection"),
+             self.tr("one more matrix after the heads are joined, as in most models")),
+            ("qkv_bias", self.tr("b&iases of query, key, value"),
+             self.tr("a number added to each query, key and value dimension")),
+        ]:  # fmt: skip
             box = QCheckBox(words)
+            box.setToolTip(tip)
             fields.add(field, box, box.clicked, box.setChecked, words=words, into=inner)
-        looks = self._form(inner)
-        self._norm, self._pooling, self._colours = QComboBox(), QComboBox(), QComboBox()
-        self._pooling.setToolTip(self.tr("what a pixel shows that covers several cells"))
-        pooled = {
-            "max": self.tr("brightest"), "mean": self.tr("mean"), "share": self.tr("share of the row's mass"),
-        }  # fmt: skip
-        for words, combo, values, field in [
-            (self.tr("Ran&ge"), self._norm, {value: value for value in get_args(Norm)}, "norm"),
-            (self.tr("A pi&xel is"), self._pooling, {value: pooled[value] for value in get_args(Pooling)}, "pooling"),
-            (self.tr("Co&lours"), self._colours, {value: value for value in get_args(Colours)}, "colours"),
-        ]:
-            for value, name in values.items():
-                combo.addItem(name, value)
-            combo.activated.connect(lambda _, field=field, combo=combo: self._edit_view(field, combo.currentData()))
-            combo.setAccessibleName(words.replace("&", ""))
-            looks.addRow(words, combo)
-        self._budget = QDoubleSpinBox()
-        self._budget.setRange(0, 100_000)
-        self._budget.setDecimals(1)
-        self._budget.setSuffix(" GB")
-        self._budget.setSpecialValueText(self.tr("a quarter of what is free"))
-        self._budget.setKeyboardTracking(False)
-        self._budget.setToolTip(self.tr("Memory that one picture may take; a longer map is computed in tiles"))
-        self._budget.setAccessibleName(self.tr("memory"))
-        self._budget.valueChanged.connect(self.budget_edited)
-        looks.addRow(self.tr("Me&mory"), self._budget)
+        self.looks = LookControls()
+        self.looks.view_edited.connect(self.view_edited)
+        self.looks.budget_edited.connect(self.budget_edited)
+        inner.addWidget(self.looks)
         self._column.addWidget(page)
         self._more.toggled.connect(self._show_more)
         self._show_more(False)
 
     def show_budget(self, gigabytes: float) -> None:
-        """Show the memory budget; emits nothing."""
-        blocker = QSignalBlocker(self._budget)
-        self._budget.setValue(gigabytes)
-        del blocker
+        """Show the memory that is allowed; emits nothing."""
+        self.looks.show_budget(gigabytes)
 
     @Slot(bool)
     def _show_more(self, shown: bool) -> None:
@@ -238,19 +228,23 @@ class Controls(QFrame):
     # ------------------------------------------------------------------------------------------------------ present
 
     def present(self, snapshot: Snapshot) -> None:
-        """Set every control; emits nothing. A field that is being typed in keeps what is typed."""
+        """Set every control; emits nothing. A field that is being typed in keeps what is typed.
+
+        While the state before is held, they show that, greyed.
+        """
+        shown = snapshot.shown
+        held = snapshot.show_before and snapshot.before is not None
+        if held and shown is not None:
+            snapshot = dataclasses.replace(snapshot, spec=shown.spec, view=shown.view, problem=None)
+        self.setEnabled(not held)
         spec = snapshot.spec
         self._show_devices(snapshot)
         changed = spec != self._spec
         self._kv_heads.of = spec.num_heads
         self._spec = spec
         self._fields.present(snapshot)
-        if snapshot.view != self._view:
-            self._view = snapshot.view
-            for combo, value in (
-                (self._norm, self._view.norm), (self._pooling, self._view.pooling), (self._colours, self._view.colours),
-            ):  # fmt: skip
-                combo.setCurrentIndex(combo.findData(value))
+        self.mask_controls.present(snapshot, spec)
+        self.looks.present(snapshot.view)
         if changed:
             self._present_words(spec)
 
@@ -270,10 +264,9 @@ class Controls(QFrame):
         self._dropout_line.setText(self._dropout_words(spec))
         self._heads_line.setText(self._heads_words(spec))
         self._heads_line.setVisible(spec.d_head is not None)
-        for label, names in (self._mask_reason, ("mask",)), (self._reason, ("num_heads", "implementation")):
-            reasons = [fixed[name].reason for name in names if name in fixed]
-            label.setText(next(iter(reasons), ""))
-            label.setVisible(bool(reasons))
+        reasons = [fixed[name].reason for name in ("num_heads", "implementation") if name in fixed]
+        self._reason.setText(next(iter(reasons), ""))
+        self._reason.setVisible(bool(reasons))
 
     def _show_devices(self, snapshot: Snapshot) -> None:
         known = {device.name: _device_words(device) for device in snapshot.devices}
@@ -299,7 +292,8 @@ class Controls(QFrame):
             return self.tr("off in inference: every weight stays")
         if spec.dropout == 0:
             return self.tr("p = 0: every weight stays")
-        return self.tr("what stays is × 1/(1 − p) = {factor}").format(factor=f"{1 / (1 - spec.dropout):.2f}")
+        words = self.tr("what stays is × 1/(1 − p) = {factor}").format(factor=f"{1 / (1 - spec.dropout):.2f}")
+        return f"{words} · {self.tr('the lesson draws')}" if lesson_draws(spec) else words
 
     def _heads_words(self, spec: AttentionSpec) -> str:
         return self.tr(
@@ -307,10 +301,6 @@ class Controls(QFrame):
         ).format(form=spec.implementation, each=spec.d_head, heads=spec.num_heads, total=spec.d_out)
 
     # -------------------------------------------------------------------------------------------------------- edits
-
-    def _edit_view(self, field: str, value: str) -> None:
-        if self._view is not None:
-            self.view_edited.emit(msgspec.structs.replace(self._view, **{field: value}))
 
     @Slot(int)
     def _on_book_d_out(self, each: int) -> None:
@@ -321,70 +311,6 @@ class Controls(QFrame):
     def _on_reroll(self) -> None:
         if self._spec is not None:
             self._fields.edit("dropout_seed", self._spec.dropout_seed + 1)
-
-    def _read_seed(self, text: str) -> int:
-        return self._whole("seed", text)
-
-    def _read_dropout_seed(self, text: str) -> int:
-        return self._whole("dropout_seed", text)
-
-    def _whole(self, field: str, text: str) -> int:
-        try:
-            return int(text)
-        except ValueError:
-            raise SpecError(
-                field, self.tr("{field} is “{text}”: give a whole number").format(field=field, text=text)
-            ) from None
-
-    def _without_effect(self, spec: AttentionSpec) -> dict[str, str]:
-        """Fields that act on nothing in ``spec``, and why."""
-        reasons = {}
-        if spec.mask != "neg-inf":
-            reasons["fill"] = self.tr("only the −∞ mask writes over scores")
-        if isinstance(spec.source, TypedWeights):
-            reasons["mask_shape"] = reasons["fill"] = fixed_by(spec.source)["mask"].reason
-        return reasons
-
-    def _read_shape(self, text: str) -> AnyShape:
-        shape = parse_shape(text)
-        if shape is None:
-            forms = SHAPE_FORMS.removesuffix(" or FILE.npy")
-            raise SpecError(
-                "mask_shape",
-                self.tr("mask_shape is “{text}”: give {forms}; a file is given on the command line").format(
-                    text=text, forms=forms
-                ),
-            )
-        return shape
-
-    def _read_fill(self, text: str) -> float:
-        return self._number("fill", text, self.tr("give -inf or a number, such as -1e9"))
-
-    def _read_soft_cap(self, text: str) -> float | None:
-        if text.lower() in ("", "none", "—"):
-            return None
-        return self._number("soft_cap", text, self.tr("give none or a number above 0, such as 50"))
-
-    def _number(self, field: str, text: str, would_do: str) -> float:
-        try:
-            return float(text.replace("−", "-").replace("∞", "inf"))
-        except ValueError:
-            said = self.tr("{field} is “{text}”: {would_do}")
-            raise SpecError(field, said.format(field=field, text=text, would_do=would_do)) from None
-
-    def _read_scale(self, text: str) -> str | float:
-        if text in ("auto", "none"):
-            return text
-        try:
-            return float(text)
-        except ValueError:
-            raise SpecError(
-                "scale", self.tr("scale is “{text}”: give auto, none or a number").format(text=text)
-            ) from None
-
-
-def _number_text(value: float | None) -> str:
-    return "none" if value is None else f"{value:g}" if float(f"{value:g}") == value else repr(value)
 
 
 def _device_words(device: DeviceInfo) -> str:

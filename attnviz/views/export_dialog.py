@@ -27,7 +27,8 @@ MAX_SIDE = 16384
 class ExportDialog(QDialog):
     """Asks for a file and a size in pixels; emits ``export_asked(path, (width, height))`` and remembers both.
 
-    With ``part`` a part of the map is on the screen, and ``whole_map`` says whether all of it is wanted instead.
+    With ``part`` a part of the map is on the screen, and ``whole_map`` says whether all of it is wanted instead;
+    without it nothing is asked.
     """
 
     export_asked = Signal(object, object)
@@ -74,6 +75,7 @@ class ExportDialog(QDialog):
         form.addRow(self.tr("File"), file_row)
         form.addRow(self.tr("Size"), size_row)
         form.addRow(self.tr("Cells"), part_row)
+        form.setRowVisible(part_row, part)  # with the whole map on the screen there is nothing to choose
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Save | QDialogButtonBox.StandardButton.Cancel)
         buttons.accepted.connect(self._on_accepted)
         buttons.rejected.connect(self.reject)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from PySide6.QtCore import QObject, QSignalBlocker, Signal
+from PySide6.QtCore import QObject, QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
@@ -28,8 +28,9 @@ def being_typed(editor: QWidget) -> bool:
     """Whether a person has something in hand there that is not applied yet: half a number, a slider held down."""
     if isinstance(editor, QSpinBox | QDoubleSpinBox):
         return editor.text() not in (editor.specialValueText(), editor.textFromValue(editor.value()))  # type: ignore[arg-type]
-    if isinstance(editor, QLineEdit):
-        return editor.hasFocus() and editor.isModified()
+    line = editor.lineEdit() if isinstance(editor, QComboBox) else editor
+    if isinstance(line, QLineEdit):
+        return line.hasFocus() and line.isModified()
     return isinstance(editor, Probability) and editor.is_held()
 
 
@@ -94,10 +95,12 @@ class Fields(QObject):
         form.addRow(problem)
 
     def add_spin(
-        self, field: str, words: str, form: QFormLayout, low: int, high: int, spin: QSpinBox | None = None
+        self, field: str, words: str, form: QFormLayout, low: int, high: int, tip: str = "",
+        spin: QSpinBox | None = None,
     ) -> None:  # fmt: skip
         """A whole number; below 1 stands for none, as where a source has no projections."""
         spin = spin or QSpinBox()
+        spin.setToolTip(tip)
         spin.setRange(low, high)
         if low == 0:
             spin.setSpecialValueText("—")
@@ -105,9 +108,28 @@ class Fields(QObject):
         spin.valueChanged.connect(lambda value: self.edit(field, value))
         self.add_row(field, words, form, spin, lambda value: spin.setValue(low if value is None else value))
 
-    def add_combo(self, field: str, words: str, form: QFormLayout, values: tuple[str, ...]) -> None:
+    def add_optional_spin(self, field: str, words: str, form: QFormLayout, high: int, tip: str) -> QSpinBox:
+        """A whole number from 1 to ``high``, or none, which is shown as —."""
+        spin = QSpinBox()
+        spin.setRange(0, high)
+        spin.setSpecialValueText("—")
+        spin.setKeyboardTracking(False)
+        spin.setToolTip(tip)
+        spin.valueChanged.connect(lambda value: self.edit(field, value or None))
+        self.add_row(field, words, form, spin, lambda value: spin.setValue(value or 0))
+        return spin
+
+    def add_combo(
+        self, field: str, words: str, form: QFormLayout, values: tuple[str, ...], tip: str = "",
+        about: Mapping[str, str] | None = None,
+    ) -> None:  # fmt: skip
+        """One of ``values``; ``about`` tells what each of them is."""
         combo = QComboBox()
+        combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         combo.addItems(values)
+        for place, value in enumerate(values):
+            combo.setItemData(place, (about or {}).get(value, value), Qt.ItemDataRole.ToolTipRole)
+        combo.setToolTip(tip)
         combo.textActivated.connect(lambda value: self.edit(field, value))
         self.add_row(field, words, form, combo, combo.setCurrentText)
 
@@ -116,11 +138,40 @@ class Fields(QObject):
         write: Callable[[Any], str] = str, longest: int = 40,
     ) -> None:  # fmt: skip
         """A line that ``read`` turns into a value; it may raise `SpecError`. Applied on Enter or on leaving it."""
+        line, problem = self.line(field, words, read, tip, write=write, longest=longest)
+        form.addRow(words, line)
+        form.addRow(problem)
+
+    def line(
+        self, field: str, words: str, read: Callable[[str], Any], tip: str = "", *,
+        write: Callable[[Any], str] = str, longest: int = 40,
+    ) -> tuple[QLineEdit, QLabel]:  # fmt: skip
+        """The line of `add_line` and the line for its problems, to be laid out."""
         line = QLineEdit()
         line.setMaxLength(longest)
         line.setToolTip(tip)
         line.editingFinished.connect(lambda: self._on_line_finished(field, line, read))
-        self.add_row(field, words, form, line, lambda value: self._set_line(line, write(value)))
+        return line, self.register(field, line, lambda value: self._set_line(line, write(value)), words)
+
+    def add_choice_line(
+        self, field: str, words: str, form: QFormLayout, read: Callable[[str], Any], choices: tuple[str, ...], *,
+        write: Callable[[Any], str], tip: str = "",
+    ) -> None:  # fmt: skip
+        """A line as `add_line` has it, with ``choices`` in a list."""
+        combo = QComboBox()
+        combo.setEditable(True)
+        combo.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
+        combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        combo.addItems(choices)
+        combo.setToolTip(tip)
+        line = combo.lineEdit()
+        if line is None:
+            raise TypeError("a combo that can be edited has a line")
+        line.setCompleter(None)  # type: ignore[arg-type]  # what is typed is not to be finished by it
+        line.setMaxLength(40)
+        line.editingFinished.connect(lambda: self._on_line_finished(field, line, read))
+        combo.textActivated.connect(lambda text: self.edit(field, read(text)))
+        self.add_row(field, words, form, combo, lambda value: self._set_line(line, write(value)))
 
     @staticmethod
     def _set_line(line: QLineEdit, text: str) -> None:

@@ -21,19 +21,21 @@ class NoSuchToken(ValueError):  # noqa: N818 (what was typed is wrong, not the p
 def target(text: str, outline: Outline, now: Cell | None) -> Cell:
     """The cell that ``text`` means: "row,col", a token's number, or its text, searched from the one after ``now``.
 
+    Where tokens are counted in thousands, "131,071" is one number, and "131, 071" or "131;71" a row and a column.
     A token is its own query's cell on the diagonal; one without a query is a key of the present row. Text in quotes
     is text also where it looks like a number. Raises `NoSuchToken`.
     """
     text = text.strip()
     n_rows, n_cols = map_shape(outline)
+    count = len(outline.tokens)
+    grouped = count > 1000 and re.fullmatch(r"[1-9]\d{0,2}(,\d{3})+", text)
     pair = re.fullmatch(r"(\d+)\s*[,;x×]\s*(\d+)", text)
-    if pair:
+    if pair and not grouped:
         row, col = int(pair[1]), int(pair[2])
         if row >= n_rows or col >= n_cols:
             said = QCoreApplication.translate("GoTo", "rows are 0 to {rows}, columns 0 to {cols}")
             raise NoSuchToken(said.format(rows=f"{n_rows - 1:,}", cols=f"{n_cols - 1:,}"))
         return Cell(row, col)
-    count = len(outline.tokens)
     number = re.fullmatch(r"[\d, _]*\d", text)
     if number:
         place = int(re.sub(r"\D", "", text))

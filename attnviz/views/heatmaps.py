@@ -6,42 +6,22 @@ where the window goes is `navigation`'s, and what a hand does to it is `map_mous
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import msgspec
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, Signal, Slot
-from PySide6.QtGui import QHelpEvent, QPainter, QPaintEvent, QRegion
+from PySide6.QtGui import QHelpEvent, QKeyEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QToolTip, QWidget
 
-from attnviz.figure import layout, marks, paint
+from attnviz.figure import layout, paint
 from attnviz.frames import Frame
 from attnviz.session import Cell, Picture, Snapshot, Window
-from attnviz.views import map_layout, navigation
+from attnviz.views import map_layout, map_words, mask_drawing, navigation
 from attnviz.views.asking import Asking, InSight
 from attnviz.views.map_layout import Arrangement
 from attnviz.views.map_mouse import Chart, Hand
+from attnviz.views.map_panel import Before, Look, Panel, paint_figure, row_text, told
 from attnviz.views.minimap import Minimap
-
-_ZOOM_STEP = 1.5
-
-
-@dataclass(slots=True)
-class _Panel:
-    """One head on the screen: where it lies, and its cells: sharp ones, and the whole map's behind them."""
-
-    name: str
-    place: layout.PanelLayout
-    frame: Frame | None = None
-    backdrop: Frame | None = None
-
-    @property
-    def head(self) -> int | None:
-        number = self.name.removeprefix("head:")
-        return int(number) if number.isdigit() else None
-
-    @property
-    def bounds(self) -> QRectF:
-        return QRectF(*self.place.outer).adjusted(-2, -2, 2, 2)
+from attnviz.views.travel import ZOOM_STEP, Sight, Travel
+from attnviz.views.typed_cells import TypedCells
 
 
 class Heatmaps(QWidget):
@@ -49,7 +29,8 @@ class Heatmaps(QWidget):
 
     ``viewport_changed`` carries a `Viewport` once the pixels or the window of cells change, ``cell_hovered`` and
     ``cell_selected`` a `Cell` or None, ``window_moved`` a `Window` or None for the whole map, ``view_edited`` a
-    `View` when a head's title is clicked.
+    `View` when a head's title is clicked. ``cell_edited`` carries a `CellEdit` of a typed matrix, ``mask_drawn`` a
+    whole `Drawn` after each stretch of a gesture, ``said`` a sentence where a hand asked for what cannot be.
     """
 
     viewport_changed = Signal(object)
@@ -57,6 +38,10 @@ class Heatmaps(QWidget):
     cell_hovered = Signal(object)
     cell_selected = Signal(object)
     view_edited = Signal(object)
+    cell_edited = Signal(object)
+    mask_drawn = Signal(object)
+    mask_drawing_ended = Signal()
+    said = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -69,20 +54,30 @@ class Heatmaps(QWidget):
         self._snapshot: Snapshot | None = None
         self._picture: Picture | None = None
         self._arrangement: Arrangement | None = None
-        self._panels: list[_Panel] = []
+        self._panels: list[Panel] = []
         self._plan: layout.FigureLayout | None = None
         self._hovered: Cell | None = None
-        self._one_large = False
+        self._one_large = self._alone = False
+        self._unit = 1.0
+        self._before = Before()
         self._shown: object = None
         self._told: object = None
         self._generation = -1
+        self._travel = Travel(self, self._sight)
+        self._travel.moved.connect(self.window_moved)
         self._minimap = Minimap(self)
-        self._minimap.centre_asked.connect(self._on_centre_asked)
+        self._minimap.centre_asked.connect(self._travel.centre)
         self._hand = Hand(self, self._chart_at)
-        self._hand.moved.connect(self._move)
+        self._hand.moved.connect(self._travel.move)
         self._hand.hovered.connect(self._on_hovered)
         self._hand.clicked.connect(self._on_clicked)
         self._hand.doubled.connect(self._on_doubled)
+        self._typed = TypedCells(self, self._cell_at, self._place_of)
+        self._typed.edited.connect(self.cell_edited)
+        self._typed.selected.connect(self.cell_selected)
+        self._pen = mask_drawing.MaskPen(self, self._drawn_at)
+        self._pen.drawn.connect(self.mask_drawn)
+        self._pen.refused.connect(self.said)
         self._asking = Asking(self)
         self._asking.said.connect(self.viewport_changed)
 
@@ -90,40 +85,49 @@ class Heatmaps(QWidget):
 
     def present(self, snapshot: Snapshot) -> None:
         """Show the picture, the window, the cross-hair and the numbers of ``snapshot``."""
+        if self._snapshot is not None and snapshot.selected not in (None, self._snapshot.selected):
+            self._travel.follow_soon()  # a present emits nothing: the window follows once it is over
         self._snapshot = snapshot
         picture = snapshot.shown
         if picture is None or picture.outline is None:
             self.update()
             return
         self._picture = picture
-        arrangement = map_layout.arrangement_of(picture, one_large=self._one_large)
+        self._before.present(snapshot)
+        self._pen.present(snapshot)
+        arrangement = map_layout.arrangement_of(picture, one_large=self._one_large, alone=self._alone)
         if arrangement != self._arrangement:
             self._arrangement = arrangement
             self._arrange()
         outline, window = picture.outline, self._window()
         shown = (
             self._style, arrangement, outline.has_future, outline.future_hidden, outline.mask_shape, window,
-            snapshot.selected, snapshot.cell, snapshot.show_numbers, snapshot.decimals,
+            snapshot.selected, snapshot.cell, snapshot.show_numbers, snapshot.decimals, snapshot.show_before,
+            snapshot.pinned is None, self._pen.active,
         )  # fmt: skip
         everything = shown != self._shown
         self._shown = shown
         for panel in self._panels:
-            frame, backdrop = picture.frames.get(panel.name), picture.backdrops.get(panel.name)
-            if frame is not panel.frame or backdrop is not panel.backdrop:
-                panel.frame, panel.backdrop = frame, backdrop
+            came = picture.frames.get(panel.name), picture.backdrops.get(panel.name), self._before_of(panel)
+            if any(new is not old for new, old in zip(came, (panel.frame, panel.backdrop, panel.before), strict=True)):
+                panel.frame, panel.backdrop, panel.before = came
                 if not everything:
-                    self.update(panel.bounds.toAlignedRect())
-        told = picture.view, [_told(panel.frame) for panel in self._panels]
-        if told != self._told and not everything and self._plan is not None:
+                    self.update(panel.bounds)
+        tells = picture.view, [told(panel.frame) for panel in self._panels]
+        if tells != self._told and not everything and self._plan is not None:
             for box in (self._plan.bar_column, self._plan.legend, *self._plan.captions):
                 self.update(QRectF(*box).toAlignedRect())
-        self._told = told
+        self._told = tells
         self._present_minimap(window)
+        self._typed.present(snapshot, arrangement.shape, self._unit)
         if everything:
             self.update()
         if everything or picture.generation != self._generation:
             self._generation = picture.generation
             self._look()
+
+    def _before_of(self, panel: Panel) -> Frame | None:
+        return self._before.frames.get(panel.name)
 
     def _present_minimap(self, window: Window) -> None:
         if self._panels and self._picture is not None and self._arrangement is not None:
@@ -152,17 +156,9 @@ class Heatmaps(QWidget):
 
         Empty where no row is selected.
         """
-        if self._snapshot is None or self._snapshot.selected is None or self._arrangement is None:
+        if self._snapshot is None or self._arrangement is None:
             return ""
-        row, n_cols = self._snapshot.selected.row, self._arrangement.shape[1]
-        frames = [panel.frame for panel in self._panels if panel.frame is not None and panel.frame.level == 1]
-        held = [frame for frame in frames if frame.rows[0] <= row < frame.rows[1]]
-        lines = [frame.values[row - frame.rows[0]] for frame in held]
-        answer = self._snapshot.row
-        every = len(lines) == len(self._panels) and all(frame.cols == (0, n_cols) for frame in held)
-        if answer is not None and answer.row == row and not every:
-            lines = [answer.values]
-        return "\n".join("\t".join(map(repr, line.tolist())) for line in lines)
+        return row_text(self._snapshot, self._panels, self._arrangement.shape[1])
 
     def panel_names(self) -> tuple[str, ...]:
         """The panels in sight, the large one first."""
@@ -190,6 +186,14 @@ class Heatmaps(QWidget):
             if self._snapshot is not None:
                 self.present(self._snapshot)
 
+    def show_alone(self, wanted: bool, unit: float = 1.0) -> None:
+        """Whether one head is all there is, with type of ``unit`` times the size: the view for a room."""
+        if (wanted, unit) != (self._alone, self._unit):
+            self._alone, self._unit = wanted, unit
+            self._arrangement = None
+            if self._snapshot is not None:
+                self.present(self._snapshot)
+
     # ---------------------------------------------------------------------------------------------------- arrangement
 
     def _arrange(self) -> None:
@@ -198,14 +202,17 @@ class Heatmaps(QWidget):
             return
         names = self._arrangement.names
         size = (self.width(), self.height())
+        bare = self._alone and max(self._arrangement.shape) < map_layout.MINIMAP_FROM
         plan = layout.screen_layout(
-            self._picture.outline, len(names), size, large_first=self._arrangement.large and len(names) > 1
-        )
+            self._picture.outline, len(names), size, large_first=self._arrangement.large and len(names) > 1,
+            unit=self._unit, bare=bare,
+        )  # fmt: skip
         self._plan, corner = map_layout.with_minimap(plan, self._arrangement)
-        self._panels = [_Panel(name, place) for name, place in zip(names, self._plan.panels, strict=True)]
+        self._panels = [Panel(name, place) for name, place in zip(names, self._plan.panels, strict=True)]
         for panel in self._panels:
             panel.frame = self._picture.frames.get(panel.name)
             panel.backdrop = self._picture.backdrops.get(panel.name)
+            panel.before = self._before_of(panel)
         self._minimap.setGeometry(QRectF(*corner or (0, 0, 0, 0)).toRect())
         self.update()
 
@@ -235,57 +242,36 @@ class Heatmaps(QWidget):
 
     # ------------------------------------------------------------------------------------------------- zoom and pan
 
+    def _sight(self) -> Sight | None:
+        if self._arrangement is None or not self._panels:
+            return None
+        rect, ratio = self._panels[0].place.map_rect, self.devicePixelRatioF()
+        selected = self._snapshot.selected if self._snapshot is not None else None
+        return Sight(self._window(), self._arrangement.shape, (rect.height * ratio, rect.width * ratio), selected)
+
     @Slot()
     def zoom_in(self) -> None:
-        self._zoom(1 / _ZOOM_STEP)
+        self._travel.zoom(1 / ZOOM_STEP)
 
     @Slot()
     def zoom_out(self) -> None:
-        self._zoom(_ZOOM_STEP)
+        self._travel.zoom(ZOOM_STEP)
 
     @Slot()
     def zoom_all(self) -> None:
-        if self._arrangement is not None:
-            self._move(navigation.whole(self._arrangement.shape))
+        self._travel.show_all()
 
     def pan(self, right: int, down: int) -> None:
         """Move the window by a quarter of itself."""
-        if self._arrangement is not None:
-            seen = self._window()
-            rows, cols = down * (seen.bottom - seen.top) / 4, right * (seen.right - seen.left) / 4
-            self._move(navigation.panned(seen, self._arrangement.shape, rows, cols))
+        self._travel.pan(right, down)
 
     def go_to(self, cell: Cell) -> None:
         """Centre the window on ``cell``, a cell a pixel or as near as it is."""
-        if self._arrangement is not None and self._panels:
-            rect, ratio = self._panels[0].place.map_rect, self.devicePixelRatioF()
-            place, pixels = (cell.row + 0.5, cell.col + 0.5), (rect.height * ratio, rect.width * ratio)
-            self._move(navigation.close_to(self._window(), self._arrangement.shape, place, pixels))
-
-    def _zoom(self, factor: float, about: Cell | None = None) -> None:
-        """Zoom about ``about``, else the selected cell where it is in sight, else the middle."""
-        if self._arrangement is None:
-            return
-        seen = self._window()
-        cell = about or (self._snapshot.selected if self._snapshot else None)
-        place = (seen.top + seen.bottom) / 2, (seen.left + seen.right) / 2
-        if cell is not None and seen.top <= cell.row + 0.5 <= seen.bottom and seen.left <= cell.col + 0.5 <= seen.right:
-            place = cell.row + 0.5, cell.col + 0.5
-        self._move(navigation.zoomed(seen, self._arrangement.shape, factor, place))
-
-    @Slot(object)
-    def _move(self, window: Window) -> None:
-        if self._arrangement is not None and window != self._window():
-            self.window_moved.emit(None if navigation.is_whole(window, self._arrangement.shape) else window)
-
-    @Slot(float, float)
-    def _on_centre_asked(self, row: float, col: float) -> None:
-        if self._arrangement is not None:
-            self._move(navigation.centred(self._window(), self._arrangement.shape, (row, col)))
+        self._travel.go_to(cell)
 
     # --------------------------------------------------------------------------------------------------------- mouse
 
-    def _panel_at(self, point: QPointF) -> _Panel | None:
+    def _panel_at(self, point: QPointF) -> Panel | None:
         x, y = point.x(), point.y()
         for panel in self._panels:
             rect = panel.place.map_rect
@@ -330,14 +316,83 @@ class Heatmaps(QWidget):
     @Slot(QPointF)
     def _on_doubled(self, point: QPointF) -> None:
         cell = self._cell_at(point)
-        if cell is not None:
-            self._zoom(1 / _ZOOM_STEP**2, cell)
+        if cell is not None and not self._typed.edit(cell):
+            self._travel.zoom(1 / ZOOM_STEP**2, cell)
 
-    def _toggle_large(self, panel: _Panel) -> None:
+    def _toggle_large(self, panel: Panel) -> None:
         if panel.head is not None and self._snapshot is not None:
             view = self._snapshot.view
             wanted = None if view.head == panel.head else panel.head
             self.view_edited.emit(msgspec.structs.replace(view, head=wanted))
+
+    # ------------------------------------------------------------------------------------------- typing and drawing
+
+    def _place_of(self, cell: Cell) -> QRectF | None:
+        """Where a cell of the first panel lies, None where its middle is out of sight."""
+        if not self._panels:
+            return None
+        rect, window = self._panels[0].place.map_rect, self._window()
+        low = QPointF(*navigation.point_at(window, rect, cell.row, cell.col))
+        place = QRectF(low, QPointF(*navigation.point_at(window, rect, cell.row + 1, cell.col + 1)))
+        return place if QRectF(*rect).contains(place.center()) else None
+
+    @Slot()
+    def edit_current_cell(self) -> None:
+        """Type the number of the current cell where it stands; say so where it cannot be typed."""
+        cell = self._snapshot.selected if self._snapshot is not None else None
+        if not self._typed.on:
+            self.said.emit(self.tr("Only typed scores and weights can be edited: Edit, Freeze scores makes them so."))
+        elif cell is None or not self._typed.edit(cell):
+            self.said.emit(self.tr("Choose a cell first: click it, or go there with the arrows."))
+
+    @Slot(bool)
+    def draw_mask(self, on: bool) -> None:
+        """Whether a drag over cells draws the mask. Where none can be drawn, ``said`` tells why and the mode ends."""
+        words = mask_drawing.why_not(self._snapshot) if on else ""
+        if words:
+            self.said.emit(words)
+        if on and not words and not self._pen.active:
+            self._pen.active = True
+            self.setCursor(Qt.CursorShape.CrossCursor)
+        elif self._pen.active and not on:
+            self._pen.active = False
+            self.unsetCursor()
+        self.update()
+        if not self._pen.active:
+            self.mask_drawing_ended.emit()
+
+    @property
+    def is_drawing_mask(self) -> bool:
+        """Whether a drag over cells draws the mask."""
+        return self._pen.active
+
+    def _drawn_at(self, point: QPointF) -> Cell | str | None:
+        """The cell under the pen, or why none is: a pixel may be several."""
+        panel = self._panel_at(point)
+        if panel is not None and (panel.frame is None or panel.frame.level > 1):
+            return self.tr("Here a pixel is several cells: zoom in first (+ or the wheel), then draw.")
+        return self._cell_at(point)
+
+    @Slot()
+    def show_current_large(self) -> None:
+        """Make the head under the pointer large, else the first; say so where it is already."""
+        if self._picture is None or self._arrangement is None or not self._panels:
+            return
+        large = self._panels[0].head if self._arrangement.large else None
+        under = self._panel_at(QPointF(self.mapFromGlobal(self.cursor().pos())))
+        wanted = (under.head if under is not None else large) or 0
+        words = map_words.why_not_large(self._picture, wanted, large)
+        if words:
+            self.said.emit(words)
+        else:
+            self.view_edited.emit(msgspec.structs.replace(self._picture.view, head=wanted))
+
+    @Slot()
+    def tell_about_numbers(self) -> None:
+        """Say so where cells are too small for their numbers, so that showing or hiding these changes nothing."""
+        words = map_words.why_no_numbers(self._panels[0], self._window()) if self._panels else ""
+        if words:
+            self.said.emit(words)
 
     # ----------------------------------------------------------------------------------------------------- painting
 
@@ -349,12 +404,17 @@ class Heatmaps(QWidget):
             self._look()
 
     def event(self, event: QEvent) -> bool:
-        """Which head this is, where its map is too small for a title."""
+        """What a cell or a small map is called; and Esc, which is an action's key elsewhere, ends drawing."""
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
             panel = self._panel_at(QPointF(event.pos()))
-            untitled = panel is not None and panel.place.title is None and len(self._panels) > 1
-            name = marks.panel_title(panel.frame, panel.name) if panel is not None and untitled else ""
-            QToolTip.showText(event.globalPos(), name, self)
+            typed = self._typed.on and not self._pen.active
+            words = map_words.tip(panel, several=len(self._panels) > 1, typed=typed)
+            QToolTip.showText(event.globalPos(), words, self)
+            return True
+        if isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape and self._pen.active:
+            if event.type() == QEvent.Type.KeyPress:
+                self.draw_mask(False)
+            event.accept()
             return True
         return super().event(event)
 
@@ -364,54 +424,9 @@ class Heatmaps(QWidget):
         if self._picture is None:
             painter.setPen(self._style.muted)
             painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, self.tr("loading torch …"))
-        else:
-            self._paint_figure(painter, event.region())
+        elif self._plan is not None and self._snapshot is not None:
+            seen = self._window()
+            window = (seen.top, seen.bottom, seen.left, seen.right)
+            look = Look(self._picture, self._snapshot, window, self._style, self._unit, self._pen.active)
+            paint_figure(painter, event.region(), self._plan, self._panels, look)
         painter.end()
-
-    def _paint_figure(self, painter: QPainter, region: QRegion) -> None:
-        picture, plan, snapshot = self._picture, self._plan, self._snapshot
-        if picture is None or picture.outline is None or plan is None or snapshot is None:
-            return
-        seen = self._window()
-        window = (seen.top, seen.bottom, seen.left, seen.right)
-        for panel in self._panels:
-            if region.intersects(panel.bounds.toAlignedRect()):
-                self._paint_map(painter, panel, picture, window)
-                paint.paint_surroundings(
-                    painter, panel.place, window, panel.frame, picture.outline, self._style,
-                    selected=snapshot.selected, cross=snapshot.cell, panel=panel.name,
-                )  # fmt: skip
-        first = next((panel.frame for panel in self._panels if panel.frame is not None), None)
-        if first is None:
-            return
-        if region.intersects(QRectF(*plan.bar_column).toAlignedRect()):
-            paint.paint_colour_bar(painter, plan, first, picture.view, self._style)
-        if any(region.intersects(QRectF(*box).toAlignedRect()) for box in (plan.legend, *plan.captions)):
-            paint.paint_legend(painter, plan, picture, self._style)
-
-    def _paint_map(self, painter: QPainter, panel: _Panel, picture: Picture, window: paint.Window) -> None:
-        """The whole map's coarse cells where the sharp ones do not reach, then the sharp ones."""
-        assert picture.outline is not None and self._snapshot is not None  # noqa: S101, PT018 (the caller looked)
-        rect, frame, backdrop = QRectF(*panel.place.map_rect), panel.frame, panel.backdrop
-        peeking = paint.peeking_of(picture.outline)
-        if backdrop is not None and backdrop is not frame and not _covers(frame, window):
-            paint.paint_cells(
-                painter, rect, window, backdrop, self._style, numbers=False, peeking=None if frame else peeking
-            )  # fmt: skip
-        if frame is not None:
-            paint.paint_cells(
-                painter, rect, window, frame, self._style, numbers=self._snapshot.show_numbers,
-                decimals=self._snapshot.decimals, peeking=peeking,
-            )  # fmt: skip
-
-
-def _covers(frame: Frame | None, window: paint.Window) -> bool:
-    if frame is None:
-        return False
-    (first_row, end_row), (first_col, end_col) = frame.rows, frame.cols
-    return first_row <= window[0] and window[1] <= end_row and first_col <= window[2] and window[3] <= end_col
-
-
-def _told(frame: Frame | None) -> object:
-    """What the colour bar and the legend tell of a frame."""
-    return None if frame is None else (frame.panel, frame.level, frame.pooling, frame.scale, frame.counts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QDialog, QGridLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QGridLayout, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 
 class KeysPage(QDialog):
@@ -19,31 +19,35 @@ class KeysPage(QDialog):
         column.addWidget(self._area)
 
     def set_rows(self, rows: list[tuple[str, str, str]]) -> None:
-        """(group, text, keys) of every action, in two columns of groups."""
-        page = QWidget()
-        grid = QGridLayout(page)
-        grid.setHorizontalSpacing(18)
-        grid.setVerticalSpacing(5)
+        """(group, text, keys) of every action, the groups in two columns of about the same length."""
         groups = list(dict.fromkeys(group for group, _, _ in rows))
-        half = (len(rows) + len(groups)) / 2
-        line, side, filled = 0, 0, 0
-        for group in groups:
-            if side == 0 and filled >= half:
-                line, side = 0, 3
-            heading = QLabel(group.upper())
-            heading.setProperty("role", "heading")
-            grid.addWidget(heading, line, side, 1, 2)
-            line += 1
-            for other, text, keys in rows:
-                if other == group:
-                    grid.addWidget(QLabel(text), line, side)
-                    label = QLabel(keys)
-                    label.setAlignment(Qt.AlignmentFlag.AlignRight)
-                    label.setProperty("role", "muted")
-                    grid.addWidget(label, line, side + 1)
-                    line += 1
-                    filled += 1
-            filled += 1
-        grid.setColumnMinimumWidth(2, 30)
-        grid.setRowStretch(grid.rowCount(), 1)
+        lengths = [1 + sum(other == group for other, _, _ in rows) for group in groups]
+        cut = min(range(1, len(groups) + 1), key=lambda n: max(sum(lengths[:n]), sum(lengths[n:])), default=0)
+        page = QWidget()
+        columns = QHBoxLayout(page)
+        columns.setSpacing(36)
+        for part in groups[:cut], groups[cut:]:
+            column = QVBoxLayout()
+            column.setSpacing(14)
+            for group in part:
+                column.addLayout(self._table(group, [row[1:] for row in rows if row[0] == group]))
+            column.addStretch(1)
+            columns.addLayout(column, 1)
         self._area.setWidget(page)
+
+    @staticmethod
+    def _table(group: str, rows: list[tuple[str, ...]]) -> QGridLayout:
+        """A group's heading, and below it what its actions do and their keys."""
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(18)
+        grid.setVerticalSpacing(4)
+        heading = QLabel(group.upper())
+        heading.setProperty("role", "heading")
+        grid.addWidget(heading, 0, 0, 1, 2)
+        for line, (text, keys) in enumerate(rows, start=1):
+            grid.addWidget(QLabel(text), line, 0)
+            label = QLabel(keys)
+            label.setAlignment(Qt.AlignmentFlag.AlignRight)
+            label.setProperty("role", "muted")
+            grid.addWidget(label, line, 1)
+        return grid

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from attnviz.figure.paint import DARK, LIGHT
+from attnviz.guide import GuideState
 from attnviz.session import Snapshot
 from attnviz.views.actions import GROUPS, ROWS, build_actions, key_table, translated
 from attnviz.views.banner import Banner
@@ -24,22 +25,24 @@ from attnviz.views.controls import Controls
 from attnviz.views.go_to import GoTo
 from attnviz.views.heatmaps import Heatmaps
 from attnviz.views.keys_page import KeysPage
+from attnviz.views.lesson_card import LessonCard
 from attnviz.views.mask_switch import MaskSwitch
 from attnviz.views.module_page import ModulePage
 from attnviz.views.palette import Palette
 from attnviz.views.pipeline_strip import PipelineStrip
+from attnviz.views.row_card.card import RowCard
 from attnviz.views.row_strip import RowStrip
 from attnviz.views.sentence_card import SentenceCard
+from attnviz.views.side import PAGES, Side, scrolled
 from attnviz.views.source_editor import SourceEditor
 from attnviz.views.status_line import StatusLine
 from attnviz.views.token_strip import TokenStrip
 
 LAYOUTS = ("learn", "explore")
-PANELS = {"panel_controls": "controls", "panel_sentence": "sentence", "panel_module": "module"}
-DEFAULT_PANELS = {
-    "learn": {"controls": True, "sentence": True, "module": False},
-    "explore": {"controls": True, "sentence": False, "module": False},
-}
+PANELS = {"panel_side": "side", "panel_sentence": "sentence"}
+DEFAULT_PANELS = {"learn": {"side": True, "sentence": True}, "explore": {"side": True, "sentence": False}}
+_LESSON_HEIGHT = 210  # a step stands below the maps and the row like a subtitle, the question beside its words
+FIRST_PAGES = {"learn": "row", "explore": "controls"}
 
 
 class MainWindow(QMainWindow):
@@ -55,6 +58,8 @@ class MainWindow(QMainWindow):
         super().__init__()
         self._settings = settings
         self._layout_name = "learn"
+        self._wants_sentence = True
+        self._lesson: GuideState | None = None
         self.setWindowTitle(self.tr("attnviz"))
         self.resize(1280, 800)
 
@@ -68,16 +73,20 @@ class MainWindow(QMainWindow):
         self.source_editor = SourceEditor()
         self.sentence_card = SentenceCard()
         self.module_page = ModulePage()
+        self.row_card = RowCard()
+        self.lesson_card = LessonCard()
         self.status_line = StatusLine()
         self.actions_by_name: Mapping[str, QAction] = build_actions(self, self.heatmaps)
         self.keys_page = KeysPage(self)
         self.keys_page.set_rows(key_table())
         self.palette_popup = Palette(self)
         self.go_to_popup = GoTo(self)
+        own = {"row": scrolled(self.row_card), "module": self.module_page, "controls": self._set_up_page()}
+        self.side = Side(own)
         self._views = (
             self.heatmaps, self.row_strip, self.banner, self.token_strip, self.mask_switch, self.pipeline_strip,
-            self.controls, self.source_editor, self.sentence_card, self.module_page, self.status_line,
-            self.go_to_popup,
+            self.controls, self.source_editor, self.sentence_card, self.module_page, self.row_card, self.side,
+            self.status_line, self.go_to_popup,
         )  # fmt: skip
         self._compose()
         self._fill_menus()
@@ -87,12 +96,13 @@ class MainWindow(QMainWindow):
 
     # ------------------------------------------------------------------------------------------------------ layout
 
-    def _compose(self) -> None:
-        self._control_panel = QScrollArea()
-        self._control_panel.setObjectName("controlPanel")
-        self._control_panel.setWidgetResizable(True)
-        self._control_panel.setFrameShape(QFrame.Shape.NoFrame)
-        self._control_panel.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    def _set_up_page(self) -> QScrollArea:
+        """Source and controls, as one page that scrolls."""
+        area = QScrollArea()
+        area.setObjectName("controlPanel")
+        area.setWidgetResizable(True)
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         inside = QWidget()
         stack = QVBoxLayout(inside)
         stack.setContentsMargins(0, 0, 0, 0)
@@ -100,9 +110,11 @@ class MainWindow(QMainWindow):
         stack.addWidget(self.source_editor)
         stack.addWidget(self.controls)
         stack.addStretch(1)
-        self._control_panel.setWidget(inside)
-        self._control_panel.setMinimumWidth(300)
+        area.setWidget(inside)
+        area.setMinimumWidth(300)
+        return area
 
+    def _compose(self) -> None:
         heads_card = QFrame()
         heads_card.setProperty("card", True)
         heads_layout = QVBoxLayout(heads_card)
@@ -111,19 +123,18 @@ class MainWindow(QMainWindow):
         heads_layout.addWidget(self.heatmaps, 1)
         heads_layout.addWidget(self.row_strip)
 
-        self._side = QWidget()
-        self._side_stack = QVBoxLayout(self._side)
-        self._side_stack.setContentsMargins(0, 0, 0, 0)
-        self._side_stack.setSpacing(12)
-        self._side_stack.addWidget(self.module_page, 1)
-        self._side_stack.addWidget(self.sentence_card)
+        self._column = QWidget()
+        stack = QVBoxLayout(self._column)
+        stack.setContentsMargins(0, 0, 0, 0)
+        stack.setSpacing(12)
+        stack.addWidget(self.side, 1)
+        stack.addWidget(self.sentence_card)
 
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._splitter.setChildrenCollapsible(False)
         self._splitter.setHandleWidth(12)
-        self._splitter.addWidget(self._control_panel)
         self._splitter.addWidget(heads_card)
-        self._splitter.addWidget(self._side)
+        self._splitter.addWidget(self._column)
         self._heads_card = heads_card
 
         top = QHBoxLayout()
@@ -139,23 +150,24 @@ class MainWindow(QMainWindow):
         column.addLayout(top)
         column.addWidget(self.pipeline_strip)
         column.addWidget(self._splitter, 1)
+        column.addWidget(self.lesson_card)
+        self.lesson_card.setFixedHeight(_LESSON_HEIGHT)
+        self.lesson_card.hide()
         self.setCentralWidget(centre)
         self.statusBar().setSizeGripEnabled(False)
         self.statusBar().addWidget(self.status_line, 1)
 
     def use_layout(self, name: str) -> None:
-        """Arrange for *learn* (heads and sentence large, controls at the side) or *explore* (controls left, heads)."""
+        """Arrange for *learn* (one head large, the row beside it) or *explore* (controls left, all heads)."""
         self._remember_layout()
         self._layout_name = name
         self.heatmaps.show_one_large(name == "learn")
-        if name == "learn":
-            self._side_stack.insertWidget(0, self._control_panel, 2)
-        else:
-            self._splitter.insertWidget(0, self._control_panel)
-        shown = DEFAULT_PANELS[name]
-        for panel, default in shown.items():
+        self._splitter.insertWidget(0 if name == "explore" else 1, self._column)
+        for panel, default in DEFAULT_PANELS[name].items():
             wanted = self._settings.value(f"layouts/{name}/{panel}", default, type=bool)
             self.show_panel(panel, bool(wanted))
+        page = str(self._settings.value(f"layouts/{name}/page", FIRST_PAGES[name], type=str))
+        self.side.show_page(page if page in PAGES else FIRST_PAGES[name])
         sizes = self._settings.value(f"layouts/{name}/splitter", QByteArray(), type=QByteArray)
         if not (isinstance(sizes, QByteArray) and sizes.size() and self._splitter.restoreState(sizes)):
             self._default_sizes()
@@ -164,25 +176,51 @@ class MainWindow(QMainWindow):
 
     def _default_sizes(self) -> None:
         width = max(self.width() - 36, 800)
-        if self._layout_name == "learn":
-            self._splitter.setSizes([width * 63 // 100, width * 37 // 100])
-        else:
-            self._splitter.setSizes([310, width - 310, 0] if self._side.isHidden() else [310, width - 730, 420])
+        side = width * 42 // 100 if self._layout_name == "learn" else 330
+        sizes = [width - side, side]
+        self._splitter.setSizes(sizes if self._layout_name == "learn" else sizes[::-1])
         self._splitter.setStretchFactor(self._splitter.indexOf(self._heads_card), 1)
 
     def show_panel(self, panel: str, visible: bool) -> None:
-        """Show or hide *controls*, *sentence* or *module*; the side column goes when all in it are hidden."""
-        widgets = {"controls": self._control_panel, "sentence": self.sentence_card, "module": self.module_page}
-        widgets[panel].setVisible(visible)
+        """Show or hide the *side* column, or the *sentence* in it, whose place a lesson takes."""
+        if panel == "side":
+            self._column.setVisible(visible)
+        else:
+            self._wants_sentence = visible
+            self._show_words()
         self._settings.setValue(f"layouts/{self._layout_name}/{panel}", visible)
-        in_side = [self.sentence_card, self.module_page]
-        if self._layout_name == "learn":
-            in_side.append(self._control_panel)
-        self._side.setVisible(any(not widget.isHidden() for widget in in_side))
-        self._side.setMinimumWidth(420 if not self.module_page.isHidden() else 300)
         for action, name in PANELS.items():
             if name == panel:
                 self.actions_by_name[action].setChecked(visible)
+
+    def show_page(self, page: str) -> None:
+        """Bring a page of the side column into sight."""
+        self.show_panel("side", True)
+        self.side.show_page(page)
+        self._on_page_chosen(page)
+
+    def show_lesson(self, state: GuideState | None) -> None:
+        """Show a lesson's step in place of the sentence, and what it asks to look at; None ends it."""
+        self._lesson = state
+        if state is not None:
+            self.lesson_card.present(state)
+        looked = None if state is None else state.step.look
+        places = {"map": self._heads_card, "row": self.row_card, "page": self.side.card()}
+        for name, card in places.items():
+            _set_looked_at(card, name == looked)
+        self.pipeline_strip.set_looked_at(looked == "strip")
+        self._show_words()
+
+    def _show_words(self) -> None:
+        """The lesson's step, or the sentence beside the row; other pages speak for themselves."""
+        learning = self._lesson is not None
+        self.lesson_card.setVisible(learning)
+        self.sentence_card.setVisible(self._wants_sentence and not learning and self.side.current == "row")
+
+    @Slot(str)
+    def _on_page_chosen(self, page: str) -> None:
+        self._show_words()
+        self._settings.setValue(f"layouts/{self._layout_name}/page", page)
 
     def _remember_layout(self) -> None:
         if self.isVisible():
@@ -208,6 +246,9 @@ class MainWindow(QMainWindow):
         act["layout_explore"].triggered.connect(self._on_explore)
         for name in PANELS:
             act[name].triggered.connect(self._on_panel_toggled)
+        for page in PAGES:
+            act[f"page_{page}"].triggered.connect(self._on_page_asked)
+        self.side.page_chosen.connect(self._on_page_chosen)
 
     @Slot()
     def _on_learn(self) -> None:
@@ -222,6 +263,12 @@ class MainWindow(QMainWindow):
         action = self.sender()
         if isinstance(action, QAction):
             self.show_panel(PANELS[action.objectName()], checked)
+
+    @Slot()
+    def _on_page_asked(self) -> None:
+        action = self.sender()
+        if isinstance(action, QAction):
+            self.show_page(action.objectName().removeprefix("page_"))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Space held and the digits, which no QAction can say: they belong to the map."""
@@ -251,6 +298,9 @@ class MainWindow(QMainWindow):
         act["reroll"].setEnabled(snapshot.spec.drops)
         large = snapshot.view.head is not None
         act["head_grid"].setEnabled(large)
+        act["undo"].setEnabled(snapshot.can_undo)
+        act["redo"].setEnabled(snapshot.can_redo)
+        act["pin"].setChecked(snapshot.pinned is not None)
 
     def use_dark(self, dark: bool) -> None:
         """Light or dark maps; the widgets follow the application's palette."""
@@ -281,3 +331,11 @@ class MainWindow(QMainWindow):
         self._settings.setValue("layout", self._layout_name)
         self.closing.emit()
         super().closeEvent(event)
+
+
+def _set_looked_at(card: QWidget, looked_at: bool) -> None:
+    """Light a card's edge, as the step of a lesson asks."""
+    if bool(card.property("looked")) != looked_at:
+        card.setProperty("looked", looked_at)
+        card.style().unpolish(card)
+        card.style().polish(card)

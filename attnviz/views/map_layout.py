@@ -38,16 +38,16 @@ class Arrangement:
     large: bool
 
 
-def arrangement_of(picture: Picture, *, one_large: bool) -> Arrangement:
-    """The arrangement of a picture that has an outline; with ``one_large`` one head always is."""
+def arrangement_of(picture: Picture, *, one_large: bool, alone: bool = False) -> Arrangement:
+    """The arrangement of a picture that has an outline; with ``one_large`` one head always is, ``alone`` in sight."""
     outline = picture.outline
     assert outline is not None  # noqa: S101 (only pictures with an outline are shown)
     head, panels = picture.view.head, outline.panels
-    if head is None and one_large and len(panels) > 1:
+    if head is None and (one_large or alone) and len(panels) > 1:
         head = 0
     large, names = f"head:{head}", panels
     if large in panels:
-        beside = len(panels) > GRID_MAX or one_large
+        beside = (len(panels) > GRID_MAX or one_large) and not alone
         names = (large, *(name for name in panels if name != large)) if beside else (large,)
     return Arrangement(picture.spec.source, panels, map_shape(outline), outline.stage, names, large in panels)
 
@@ -64,7 +64,8 @@ def with_minimap(plan: FigureLayout, arrangement: Arrangement) -> tuple[FigureLa
     column = plan.bar_column
     top = min(column.y, *(panel.map_rect.y for panel in spans))
     maps_end = max(column.bottom, *(panel.map_rect.bottom for panel in spans))
-    end = max(maps_end, min(box.y for box in (plan.legend, *plan.captions)) - _GAP / 2)
+    below = [panel.outer.y for panel in plan.panels if panel.outer.y >= maps_end]  # others may stand below a large one
+    end = max(maps_end, min(below + [box.y for box in (plan.legend, *plan.captions)]) - _GAP / 2)
     for side, low in product((column.width - 4, _LEAST_SIDE), (maps_end, end)):  # as large, as near the maps as it fits
         height = min(max(side * shape[0] / shape[1], side / 3), side)
         width = min(max(side * shape[1] / shape[0], side / 3), side)

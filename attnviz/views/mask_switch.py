@@ -31,12 +31,15 @@ class MaskSwitch(QWidget):
         row.addWidget(key)
 
     def present(self, snapshot: Snapshot) -> None:
+        """Show what was asked for; the state before, greyed, while that is held."""
         spec = self._spec = snapshot.spec
         if spec.mask != "none":
             self._last = spec.mask
-        self._segments.set_value("unmasked" if spec.mask == "none" else "masked")
+        held = snapshot.shown if snapshot.show_before and snapshot.before is not None else None
+        mask = spec.mask if held is None else held.spec.mask
+        self._segments.set_value("unmasked" if mask == "none" else "masked")
         fixed = fixed_by(spec.source).get("mask")
-        self._segments.setEnabled(fixed is None)
+        self._segments.setEnabled(fixed is None and held is None)
         self._segments.setToolTip(fixed.reason if fixed else self.tr("Hide the future, or let every word see it (M)"))
 
     @Slot(str)

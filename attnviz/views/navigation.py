@@ -81,6 +81,24 @@ def centred(window: Window, shape: Shape, place: tuple[float, float]) -> Window:
     return panned(window, shape, rows, cols)
 
 
+def following(window: Window, shape: Shape, cell: tuple[int, int]) -> Window:
+    """The window, moved no further than it must be so that ``cell`` (row, column) is whole in it, with a margin."""
+    rows = _to_follow(window.top, window.bottom, cell[0])
+    cols = _to_follow(window.left, window.right, cell[1])
+    return window if rows == cols == 0 else panned(window, shape, rows, cols)
+
+
+def _to_follow(first: float, last: float, place: int) -> float:
+    """How far a range must move for cell ``place`` to lie in it; then an eighth of the range lies beyond the cell."""
+    length = last - first
+    margin = min(length * _MARGIN, max((length - 1) / 2, 0.0))
+    if length <= 1:
+        return place + 0.5 - (first + last) / 2
+    if place < first:
+        return place - margin - first
+    return place + 1 + margin - last if place + 1 > last else 0.0
+
+
 def close_to(window: Window, shape: Shape, place: tuple[float, float], pixels: tuple[float, float]) -> Window:
     """Centred at ``place`` with a cell a pixel of a panel of ``pixels`` (height, width); nearer stays nearer."""
     length = min(window.bottom - window.top, pixels[0]), min(window.right - window.left, pixels[1])

@@ -52,12 +52,19 @@ class Palette(QFrame):
                 if not action.isEnabled():
                     item.setFlags(Qt.ItemFlag.NoItemFlags)
                 self.found.addItem(item)
+        if not self.found.count():
+            nothing = QListWidgetItem(self.tr("nothing found"))
+            nothing.setFlags(Qt.ItemFlag.NoItemFlags)
+            self.found.addItem(nothing)
+            return
         self.found.setCurrentRow(0)
 
     @Slot(QListWidgetItem)
     def _on_item(self, item: QListWidgetItem) -> None:
-        self.hide()
         action = item.data(Qt.ItemDataRole.UserRole)
+        if action is None:  # there is nothing to do
+            return
+        self.hide()
         if action.isEnabled():
             action.trigger()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,7 @@ from attnviz.spec import QUERY_KEY_STAGES
 from attnviz.views import navigation
 from attnviz.views.map_mouse import Chart, Hand
 from attnviz.views.row_pool import Pooled, RowPool
+from attnviz.views.token_names import numbered, token_name
 
 SHOWN_FROM = 33
 """A row of fewer keys stands whole in the map."""
@@ -56,7 +58,12 @@ class RowStrip(QWidget):
         self.setFixedHeight(_HEADER + _PLOT + _LANE + _AXIS + 2)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAccessibleName(self.tr("the selected row"))
-        self.setToolTip(self.tr("the selected query's whole row: wheel zooms, drag pans, double-click shows all of it"))
+        self.setToolTip(
+            self.tr(
+                "The selected query's whole row, every key of it. Solid line: the selected key; dashed line: the key "
+                "under the pointer; bracket: what the map shows. Wheel zooms, drag pans, double-click shows all."
+            )
+        )
         self._hand = Hand(self, self._chart_at)
         self._hand.moved.connect(self._on_moved)
         self._hand.hovered.connect(self._on_hovered)
@@ -158,10 +165,10 @@ class RowStrip(QWidget):
         if self._snapshot is None or self._outline is None or self._snapshot.selected is None:
             return self.tr("click a row of the map: it stands here whole")
         if self._answer is None:
-            return self.tr("the row is being computed …")
+            return self.tr("this row is on its way …")
         row, outline = self._answer.row, self._outline
         place = row + outline.n_keys - outline.n_queries
-        said = [self.tr("query {n} “{token}”").format(n=f"{row:,}", token=_short(outline.tokens[place]))]
+        said = [self.tr("query {token}").format(token=self._named(outline.tokens, row, place))]
         if len(outline.panels) > 1:
             said.append(self.tr("head {n}").format(n=self._answer.head))
         return " · ".join(said)
@@ -171,9 +178,21 @@ class RowStrip(QWidget):
         if self._hovered is None or self._answer is None or self._outline is None:
             return ""
         key = self._hovered
-        names = self.tr("key {n} “{token}”").format(n=f"{key:,}", token=_short(self._outline.tokens[key]))
+        names = self.tr("key {token}").format(token=numbered(self._outline.tokens, key))
         kind = CellClass(int(self._answer.classes[key]))
         return f"{names} · {marks.exact_value(float(self._answer.values[key]), kind)}"
+
+    @staticmethod
+    def _named(tokens: Sequence[str], row: int, place: int) -> str:
+        """A query's number and its name; the two differ where there are fewer queries than keys."""
+        return numbered(tokens, row) if row == place else f"{row:,} “{token_name(tokens, place)}”"
+
+    def _legend(self) -> list[tuple[str, str]]:
+        """The marks over the bars, by name, and what each is; none where a key is told, or no row is there."""
+        if self._pool is None or self._snapshot is None or self.readout():
+            return []
+        marked = [("selected", self.tr("selected key")), ("pointer", self.tr("pointer"))]
+        return [*marked, ("bracket", self.tr("in the map"))] if self._snapshot.window is not None else marked
 
     # ----------------------------------------------------------------------------------------------------- painting
 
@@ -190,6 +209,7 @@ class RowStrip(QWidget):
         draw_text(painter, header.adjusted(0, 0, -min(room, rect.width / 2), 0), _LEFT, self.words())
         painter.setPen(style.ink)
         draw_text(painter, header.adjusted(rect.width / 2 if room > rect.width / 2 else 0, 0, 0, 0), _RIGHT, readout)
+        self._paint_legend(painter, rect, text_width(painter.font(), self.words()))
         if self._pool is None:
             painter.setPen(style.hairline)
             painter.drawRect(QRectF(*rect).adjusted(0.5, 0.5, -0.5, -0.5))
@@ -204,10 +224,46 @@ class RowStrip(QWidget):
         self._paint_hatching(painter, rect, pooled)
         painter.setPen(style.muted)
         painter.setFont(sized(11))
-        for value, y in (pool.scale.high, rect.y), (pool.scale.low, rect.bottom - 12):
-            draw_text(painter, QRectF(0, y, _GUTTER - 6, 12), _RIGHT, colour.number_label(value))
+        ends = colour.quantity_ticks(pool.scale)
+        middle = [tick for tick in ends[1:-1] if 0.32 <= tick[0] <= 0.68]
+        middle = sorted(middle, key=lambda tick: abs(tick[0] - 0.5))[:1]
+        for place, words in (ends[0], *middle, ends[-1]):
+            y = rect.bottom - place * rect.height
+            draw_text(painter, QRectF(0, min(max(y - 6, rect.y), rect.bottom - 12), _GUTTER - 6, 12), _RIGHT, words)
+        if pool.scale.curve == "log":
+            draw_text(painter, QRectF(0, 4, _GUTTER - 6, 12), _RIGHT, self.tr("log scale"))
         self._paint_axis(painter, rect, window)
         self._paint_marks(painter, rect, window)
+
+    def _paint_legend(self, painter: QPainter, rect: Box, taken: float) -> None:
+        """What the lines and the bracket are, at the right end of the header if it has room beside the words."""
+        entries = self._legend()
+        font = sized(11)
+        widths = [text_width(font, words) + 16 for _, words in entries]
+        x, style = rect.right - sum(widths) - 12 * (len(entries) - 1), self._style
+        if not entries or x < rect.x + taken + 24:
+            return
+        painter.setFont(font)
+        middle = _HEADER / 2 + 0.5
+        for (mark, words), width in zip(entries, widths, strict=True):
+            if mark == "bracket":
+                painter.setPen(QPen(style.accent, 2))
+                painter.drawPolyline([QPointF(x, middle - 3), QPointF(x, middle + 2), QPointF(x + 9, middle + 2),
+                                      QPointF(x + 9, middle - 3)])  # fmt: skip
+            else:
+                painter.setPen(self._line_pen(mark))
+                painter.drawLine(QPointF(x + 5, middle - 6), QPointF(x + 5, middle + 6))
+            painter.setPen(style.muted)
+            draw_text(painter, QRectF(x + 13, 0, width, _HEADER), _LEFT, words)
+            x += width + 12
+
+    def _line_pen(self, mark: str) -> QPen:
+        """A solid line at the selected key, a dashed one at the pointer's; red is for leaks alone."""
+        if mark == "selected":
+            return QPen(QColor(self._style.ink), 1)
+        pen = QPen(QColor(self._style.muted), 1)
+        pen.setDashPattern([3.0, 2.0])
+        return pen
 
     def _bars(self, rect: Box, pool: RowPool, window: Window) -> tuple[QImage, Pooled]:
         """The plot as an image in pixels of the device, kept until it would be another."""
@@ -264,7 +320,7 @@ class RowStrip(QWidget):
         for key in range(math.ceil((window.left - 0.5) / step) * step, math.ceil(window.right), step):
             x = rect.x + (key + 0.5 - window.left) * cell
             if rect.x <= x < rect.right and key >= 0:
-                words = elided(font, _short(self._outline.tokens[key]), cell - 6) if named else f"{key:,}"
+                words = elided(font, token_name(self._outline.tokens, key), cell - 6) if named else f"{key:,}"
                 width = text_width(font, words)
                 left = min(max(x - width / 2, rect.x - 8), rect.right + 8 - width)
                 draw_text(painter, QRectF(left, y, width + 1, _AXIS), _LEFT, words)
@@ -285,11 +341,10 @@ class RowStrip(QWidget):
             left, right, y = middle - half, middle + half, rect.bottom + _LANE / 2 + 1
             painter.setPen(QPen(style.accent, 2))
             painter.drawPolyline([QPointF(left, y - 4), QPointF(left, y), QPointF(right, y), QPointF(right, y - 4)])
-        lines = [(snapshot.selected, style.ink), (snapshot.hovered, style.leak)]
-        for cell_at, pen in lines:
+        for cell_at, mark in (snapshot.selected, "selected"), (snapshot.hovered, "pointer"):
             if cell_at is not None and window.left <= cell_at.col + 0.5 <= window.right:
                 x = x_of(cell_at.col + 0.5)
-                painter.setPen(QPen(QColor(pen), 1))
+                painter.setPen(self._line_pen(mark))
                 painter.drawLine(QPointF(x, rect.y), QPointF(x, rect.bottom + 3))
 
 
@@ -306,7 +361,3 @@ def _bar_cells(pooled: Pooled, scale: Scale, height: int) -> npt.NDArray[np.bool
     top = np.maximum(np.maximum(heights(pooled.high), foot), bottom + 1)
     levels = np.arange(height, 0, -1)[:, None]
     return (levels <= top) & (levels > bottom)
-
-
-def _short(token: str) -> str:
-    return token if len(token) <= 24 else token[:23] + "…"

@@ -5,57 +5,80 @@ from __future__ import annotations
 import operator
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from attnviz.session import Snapshot
 from attnviz.spec import Lesson
-from attnviz.views.story import story
+from attnviz.views.story import awaits_row, is_last_good, story
 
 
 class SentenceCard(QFrame):
-    """Says what to notice; after the first mask it offers a sentence of one's own."""
+    """Says what to notice; after the first mask it offers a sentence of one's own.
+
+    While a row's numbers are awaited, the sentence before stays if it is about the same map.
+    """
 
     own_text_asked = Signal()
+    lesson_asked = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setProperty("card", "soft")
         self._about: tuple[object, ...] = ()
+        self._map: object = None
         self._large, self._small = QLabel(), QLabel()
         for label, role in (self._large, "sentence"), (self._small, "second"):
             label.setProperty("role", role)
             label.setWordWrap(True)
             label.setTextFormat(Qt.TextFormat.PlainText)
-        self._own = QPushButton(self.tr("your own sentence ▸"))
-        self._own.setProperty("link", True)
-        self._own.setCursor(Qt.CursorShape.PointingHandCursor)
+        self._own = self._link(self.tr("your own sentence ▸"), self.tr("type any text and look at its attention"))
+        self._own.clicked.connect(self.own_text_asked)
+        self._lesson = self._link(self.tr("step by step ▸"), self.tr("a lesson that asks (PageDown)"))
+        self._lesson.clicked.connect(self.lesson_asked)
         kept = self._own.sizePolicy()
         kept.setRetainSizeWhenHidden(True)  # its line is there from the start, so that nothing jumps
         self._own.setSizePolicy(kept)
-        self._own.clicked.connect(self.own_text_asked)
         column = QVBoxLayout(self)
         column.setContentsMargins(24, 18, 24, 16)
         column.setSpacing(8)
         column.addWidget(self._large)
         column.addWidget(self._small)
         column.addStretch(1)
-        column.addWidget(self._own, 0, Qt.AlignmentFlag.AlignLeft)
-        self.setMinimumHeight(200)  # the words change, the layout must not jump
+        links = QHBoxLayout()
+        links.setSpacing(28)
+        links.addWidget(self._lesson)
+        links.addWidget(self._own)
+        links.addStretch(1)
+        column.addLayout(links)
+        self.setFixedHeight(190)  # the words change, the layout must not jump
+
+    @staticmethod
+    def _link(words: str, tip: str) -> QPushButton:
+        button = QPushButton(words)
+        button.setProperty("link", True)
+        button.setToolTip(tip)
+        button.setCursor(Qt.CursorShape.PointingHandCursor)
+        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        return button
 
     def present(self, snapshot: Snapshot) -> None:
-        if snapshot.stale:
+        if snapshot.stale and not is_last_good(snapshot) and not snapshot.show_before:
             return  # the words follow the picture, not the request
         about = (
             snapshot.picture, snapshot.shown, snapshot.before, snapshot.row and snapshot.row.values, snapshot.failure,
-            snapshot.selected,
+            snapshot.selected, snapshot.story,
         )  # fmt: skip
         if len(about) == len(self._about) and all(map(operator.is_, about, self._about)):
             return  # a pointer moves often, and a row may have a million numbers
         self._about = about
+        shown = snapshot.shown
+        about_map = None if shown is None else (shown.spec.source, shown.view.stage)
+        if about_map is not None and about_map == self._map and awaits_row(snapshot):
+            return
+        self._map = about_map
         large, small = story(snapshot)
         self._large.setText(large)
         self._small.setText(small)
-        shown = snapshot.shown
         cat = shown is not None and shown.spec.source == Lesson(name="cat-eats-fish")
         self._own.setVisible(bool(cat and shown and shown.spec.mask != "none"))
 

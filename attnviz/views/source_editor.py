@@ -63,7 +63,8 @@ class SourceEditor(QFrame):
         heading.setProperty("role", "heading")
         self.kinds = QComboBox()
         words = (
-            self.tr("lesson: cat eats fish"), self.tr("lesson: your journey"), self.tr("your own text"),
+            self.tr("lesson: cat eats fish"), self.tr("lesson: your journey"),
+            self.tr("lesson: one class, two uses"), self.tr("your own text"),
             self.tr("scores by hand"), self.tr("weights by hand"), self.tr("random embeddings"),
             self.tr("random Q and K"), self.tr("made-up patterns"), self.tr("GPT-2 small's size, not its weights"),
             self.tr("GPT-2 XL's size, not its weights"),
@@ -73,6 +74,7 @@ class SourceEditor(QFrame):
             tip = self.tr("{title}: {heads} heads × 64, 1,024 tokens").format(title=title, heads=PRESET_HEADS.get(kind))
             self.kinds.setItemData(self.kinds.count() - 1, tip if kind in PRESET_HEADS else title, _TIP)
         self.kinds.setAccessibleName(self.tr("source"))
+        self.kinds.setToolTip(self.tr("where tokens and numbers come from"))
         self.kinds.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.kinds.activated.connect(self._on_kind)
         self._pages = QStackedWidget()
@@ -133,6 +135,10 @@ class SourceEditor(QFrame):
         self.text_edit.setAccessibleName(self.tr("text"))
         self.length_spin.setAccessibleName(self.tr("number of tokens"))
         self.scale_spin.setAccessibleName(self.tr("Q, K scale"))
+        self.length_spin.setToolTip(self.tr("how many tokens there are; each asks, and each can be looked at"))
+        self.scale_spin.setToolTip(
+            self.tr("what the drawn queries and keys are multiplied by: more makes rows sharper")
+        )
         self.pattern_combo = QComboBox()
         for pattern, words in (
             ("mixed", self.tr("each kind in turn")), ("sink", self.tr("sink: the first token")),
@@ -142,6 +148,7 @@ class SourceEditor(QFrame):
             self.pattern_combo.addItem(words, pattern)
         self.pattern_combo.activated.connect(self._apply_typed)
         self.pattern_combo.setAccessibleName(self.tr("pattern"))
+        self.pattern_combo.setToolTip(self.tr("what the made-up maps look like, as trained heads' often do"))
         self.pattern_combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         form.addRow(self.tr("pattern"), self.pattern_combo)
         self._number_form = form

@@ -18,12 +18,14 @@ from attnviz.spec import (
     Text,
     TypedScores,
     TypedWeights,
+    default_fill,
     fixed_by,
     make_spec,
 )
 
 KINDS = (
-    "cat-eats-fish", "journey", "text", "scores", "weights", "random", "random-qk", "pattern", "gpt2-small", "gpt2-xl",
+    "cat-eats-fish", "journey", "one-class", "text", "scores", "weights", "random", "random-qk", "pattern",
+    "gpt2-small", "gpt2-xl",
 )  # fmt: skip
 FILE_KIND = "qk"
 """The entry of a file's queries and keys, there once one has been opened."""
@@ -48,6 +50,9 @@ class Remembered:
         kind = kind_of(spec)
         fixed = set(fixed_by(spec.source)) | (_PRESET_FIELDS if kind in PRESET_HEADS else set())
         self._fields |= {f: getattr(spec, f) for f in FIELDS if f != "source" and f not in fixed}
+        for field, default in ("fill", default_fill(spec.source)), ("dropout_seed", spec.seed):
+            if getattr(spec, field) == default:  # it follows the source, which another sets otherwise
+                del self._fields[field]
         self._sources[kind] = spec.source
 
     def source(self, kind: str) -> AnySource | None:
@@ -99,7 +104,7 @@ def kind_of(spec: AttentionSpec) -> str:
 
 def _example(kind: str) -> AnySource:
     match kind:
-        case "cat-eats-fish" | "journey":
+        case "cat-eats-fish" | "journey" | "one-class":
             return Lesson(name=kind)
         case "scores":
             return TypedScores(

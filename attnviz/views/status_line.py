@@ -2,14 +2,75 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, QTimer, Signal
+import html
+import math
+
+from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QSizePolicy, QWidget
 
 from attnviz.figure import marks
+from attnviz.figure.fonts import draw_text, elided, text_width
 from attnviz.frames import Outline, said_bytes
 from attnviz.session import Picture, Snapshot
-from attnviz.spec import QUERY_KEY_STAGES
+from attnviz.spec import QUERY_KEY_STAGES, AttentionSpec, lesson_draws
 from attnviz.views import theme
+from attnviz.views.token_names import token_name
+
+_BEGINNING = 240  # pixels that no part of the line claims more of
+
+
+class Parts(QWidget):
+    """Words in parts, the most important first: those that have no room go whole, from the last on, with … instead.
+
+    The tooltip holds all of them. One that ``yields`` begins at the left and keeps two parts, another keeps one.
+    """
+
+    def __init__(self, *, yields: bool, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._parts: tuple[str, ...] = ()
+        self._align = Qt.AlignmentFlag.AlignLeft if yields else Qt.AlignmentFlag.AlignRight
+        self._kept = 2 if yields else 1
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
+
+    def set_parts(self, parts: tuple[str, ...]) -> None:
+        if parts != self._parts:
+            self._parts = parts
+            self.setToolTip(f"<span>{html.escape(self.text())}</span>" if parts else "")
+            self.updateGeometry()
+            self.update()
+
+    def text(self) -> str:
+        """All parts, whether they have room or not."""
+        return " · ".join(self._parts)
+
+    def shown(self) -> str:
+        """What of them is in sight."""
+        font, room = self.font(), self.width()
+        if text_width(font, self.text()) <= room + 0.5:
+            return self.text()
+        for count in range(len(self._parts) - 1, 0, -1):
+            words = " · ".join((*self._parts[:count], "…"))
+            if text_width(font, words) <= room + 0.5:
+                return words
+        return elided(font, self._parts[0], room)
+
+    def sizeHint(self) -> QSize:
+        return QSize(math.ceil(text_width(self.font(), self.text())), 22)
+
+    def minimumSizeHint(self) -> QSize:
+        """Room for a beginning: long words must not widen the window."""
+        first = " · ".join((*self._parts[: self._kept], "…"))
+        return QSize(min(math.ceil(text_width(self.font(), first)), _BEGINNING) if self._parts else 0, 22)
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        if not self._parts:
+            return
+        painter = QPainter(self)
+        painter.setPen(self.palette().windowText().color())
+        painter.setFont(self.font())
+        draw_text(painter, QRectF(self.rect()), self._align, self.shown())
+        painter.end()
 
 
 class StatusLine(QWidget):
@@ -19,21 +80,19 @@ class StatusLine(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._dot, self._left, self._said, self._right = QLabel("●"), QLabel(), QLabel(), QLabel()
-        for label in (self._left, self._said, self._right):
-            label.setTextFormat(Qt.TextFormat.PlainText)  # a token may look like markup
-            label.setMinimumWidth(1)  # long words are cut; they must not widen the window
+        self._dot, self._said = QLabel("●"), Parts(yields=False)
+        # where the line is short, what stands on the left gives way to the numbers under the pointer
+        self._left, self._right = Parts(yields=True), Parts(yields=False)
         self._dot_colour = ""
         self._progress = QProgressBar()
         self._progress.setFixedWidth(120)
         self._progress.setTextVisible(False)
         self._cancel = QPushButton(self.tr("Cancel"))
+        self._cancel.setToolTip(self.tr("stop computing; what has come stays (Ctrl+.)"))
         self._cancel.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._cancel.clicked.connect(self.cancelled)
         row = QHBoxLayout(self)
         row.setContentsMargins(16, 2, 16, 2)
-        # where the line is short, what stands on the left gives way to the numbers under the pointer
-        self._left.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         row.addWidget(self._dot)
         row.addWidget(self._left, 1)
         for widget in (self._progress, self._cancel, self._said, self._right):
@@ -45,7 +104,7 @@ class StatusLine(QWidget):
 
     def say(self, words: str) -> None:
         """A short report beside the state, such as where a file was written."""
-        self._said.setText(words)
+        self._said.set_parts((words,) if words else ())
 
     def present(self, snapshot: Snapshot) -> None:
         c = theme.current()
@@ -62,17 +121,18 @@ class StatusLine(QWidget):
         if colour != self._dot_colour:
             self._dot_colour = colour
             self._dot.setStyleSheet(f"color: {colour};")
-        self._left.setText(self._state(snapshot))
-        self._right.setText(self._under_cross_hair(snapshot))
+        self._left.set_parts(self._state(snapshot))
+        self._right.set_parts(self._under_cross_hair(snapshot))
 
     def _show_slow(self, shown: bool) -> None:
         self._progress.setVisible(shown)
         self._cancel.setVisible(shown)
 
-    def _state(self, snapshot: Snapshot) -> str:
+    def _state(self, snapshot: Snapshot) -> tuple[str, ...]:
+        """What stands on the screen, the most important first."""
         picture = snapshot.shown
         if picture is None or picture.outline is None:
-            return self.tr("failed") if _failed(snapshot) else self.tr("loading torch …")
+            return (self.tr("failed") if _failed(snapshot) else self.tr("loading torch …"),)
         spec, outline = picture.spec, picture.outline
         heads = self.tr("1 head") if spec.num_heads == 1 else self.tr("{n} heads").format(n=spec.num_heads)
         tokens = self.tr("1 token") if outline.n_keys == 1 else self.tr("{n} tokens").format(n=f"{outline.n_keys:,}")
@@ -82,18 +142,25 @@ class StatusLine(QWidget):
             share = 100 * progress.done // max(progress.total, 1)
             parts.append(self.tr("overview {percent} %").format(percent=share))
         parts.append(f"{heads} × {tokens}")
-        if picture.finished is not None:
-            parts.append(_milliseconds(picture.finished.seconds))
-        parts.append(f"{spec.device} {spec.dtype}")
-        if picture.finished is not None:
-            held, budget = picture.finished.held_bytes, picture.finished.budget_bytes
-            parts.append(self.tr("{held} of {budget}").format(held=said_bytes(held), budget=said_bytes(budget)))
-        if spec.drops:
-            parts.append(self.tr("dropout: {generator} generator").format(generator=spec.dropout_generator))
         frame = picture.heads[0] if picture.heads else None
         if frame is not None and frame.level > 1:
             parts.append(marks.pixel_words(frame.level, frame.pooling))
-        return " · ".join(parts)
+        parts.append(f"{spec.device} {spec.dtype}")
+        if spec.drops:
+            parts.append(self._drawn_by(spec))
+        if picture.finished is not None:
+            parts.append(_milliseconds(picture.finished.seconds))
+            held, budget = picture.finished.held_bytes, picture.finished.budget_bytes
+            words = self.tr("memory {held} of {budget}")
+            parts.append(words.format(held=said_bytes(held), budget=said_bytes(budget)))
+        return tuple(parts)
+
+    def _drawn_by(self, spec: AttentionSpec) -> str:
+        """Which generator says what dropout drops."""
+        if lesson_draws(spec):
+            return self.tr("dropout: the lesson's own draw")
+        words = self.tr("dropout drawn by {generator}, seed {seed}")
+        return words.format(generator=spec.dropout_generator, seed=spec.dropout_seed)
 
     def _activity(self, snapshot: Snapshot, picture: Picture) -> str:
         if snapshot.show_before and picture is snapshot.before:
@@ -111,39 +178,35 @@ class StatusLine(QWidget):
         """The row's and the column's name in words."""
         square = outline.stage in QUERY_KEY_STAGES
         asks = self.tr("query {token}") if square else self.tr("token {token}")
-        names = [asks.format(token=_short(outline.tokens[row + outline.n_keys - outline.n_queries]))]
+        names = [asks.format(token=token_name(outline.tokens, row + outline.n_keys - outline.n_queries))]
         if square:
-            names.append(self.tr("key {token}").format(token=_short(outline.tokens[col])))
+            names.append(self.tr("key {token}").format(token=token_name(outline.tokens, col)))
         elif outline.stage != "row_sums":
-            names.append(_short(outline.dims[col]) if outline.dims else self.tr("dimension {n}").format(n=col))
+            names.append(token_name(outline.dims, col) if outline.dims else self.tr("dimension {n}").format(n=col))
         return names
 
-    def _under_cross_hair(self, snapshot: Snapshot) -> str:
+    def _under_cross_hair(self, snapshot: Snapshot) -> tuple[str, ...]:
         """The exact numbers; nothing while the picture in sight is not the one they belong to."""
         probe, picture = snapshot.probe, snapshot.shown
         if probe is None or picture is None or picture.outline is None or snapshot.cell is None:
-            return ""
+            return ()
         if probe.generation != picture.generation:
-            return ""
+            return ()
         names = self._names(picture.outline, probe.row, probe.col)
         texts = [marks.exact_value(v, k) for v, k in zip(probe.values, probe.classes, strict=True)]
         if len(texts) == 1:
-            return " · ".join([*names, texts[0]])
+            return *names, texts[0]
         shown = [f"{self.tr('head {n}').format(n=head)} {text}" for head, text in enumerate(texts[:6])]
         if len(texts) > 6:
             head = picture.view.head or 0
             shown = [f"{self.tr('head {n}').format(n=head)} {texts[head]}"]
-        return " · ".join([*names, *shown])
+        return *names, *shown
 
 
 def _failed(snapshot: Snapshot) -> bool:
     """Whether the picture asked for did not come; a failed export, say, leaves it whole."""
     whole = snapshot.picture is not None and snapshot.picture.complete and not snapshot.stale
     return snapshot.failure is not None and not snapshot.running and not whole
-
-
-def _short(token: str) -> str:
-    return token if len(token) <= 24 else token[:23] + "…"
 
 
 def _milliseconds(seconds: float) -> str:

@@ -82,6 +82,7 @@ QMenu::item:disabled {{ color: {c.muted}; }}
 QStatusBar {{ background: {c.card}; border-top: 1px solid {c.hairline}; }}
 QStatusBar::item {{ border: none; }}
 QFrame[card="true"] {{ background: {c.card}; border: 1px solid {c.hairline}; border-radius: 10px; }}
+QFrame[looked="true"] {{ border: 2px solid {c.accent}; }}
 QFrame[card="soft"] {{ background: {c.accent_soft}; border: none; border-radius: 10px; }}
 QFrame[card="alarm"] {{ background: {c.card}; border: 1px solid {c.leak}; border-radius: 8px; }}
 QLabel[role="muted"] {{ color: {c.muted}; }}
@@ -114,6 +115,12 @@ QScrollBar::add-line:vertical, QScrollBar::sub-line:vertical {{ height: 0; }}
 QScrollBar::add-page:vertical, QScrollBar::sub-page:vertical {{ background: transparent; }}
 QComboBox QAbstractItemView {{ background: {c.card}; border: 1px solid {c.hairline}; }}
 QSplitter::handle {{ background: transparent; }}
+QTabBar {{ background: transparent; }}
+QTabBar::tab {{ background: transparent; border: none; border-radius: 6px; padding: 4px 5px; margin: 1px;
+  color: {c.muted}; font-size: 10pt; }}
+QTabBar::tab:hover {{ color: {c.ink}; }}
+QTabBar::tab:selected {{ background: {c.accent_soft}; color: {c.ink}; }}
+QTabBar::tab:focus {{ border: 1px solid {c.accent}; padding: 3px 4px; }}
 QTableWidget {{ background: {c.card}; border: none; gridline-color: {c.hairline}; }}
 QHeaderView::section {{ background: {c.card}; border: none; border-bottom: 1px solid {c.hairline}; color: {c.muted};
   padding: 4px 8px; }}

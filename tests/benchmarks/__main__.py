@@ -37,6 +37,7 @@ GOALS = {
     "dropout": "dense.dropout",
     "export": "exporting.export",
     "hammer": "latency.hammer",
+    "timer-studies": "latency.studies",
 }
 STUDIES = {"growth": "growth.growth", "gestures": "gestures.gestures", "soak": "soak.soak"}
 """Figures without a limit, or too long for ``all``."""

@@ -110,7 +110,7 @@ def _export(*, painting):
     with window_on(spec) as program, tempfile.TemporaryDirectory() as folder:
         settle(program)
         _prepare(program, painting=painting)
-        write = partial(program.export, Path(folder, "sheet.png"), (3840, 2160))
+        write = partial(program.filing.export, Path(folder, "sheet.png"), (3840, 2160))
         going = [True]
 
         def again(_path, failed):
@@ -118,7 +118,7 @@ def _export(*, painting):
             if going[0] and failed is None:
                 write()
 
-        program.job_ended.connect(again)
+        program.filing.job_ended.connect(again)
         write()
         paint = QTimer(interval=_PAINT_MS)
         paint.timeout.connect(program.window.heatmaps.update)
@@ -169,3 +169,41 @@ def hammer(_repeats):
             threads_behind=len(behind),
         )
     ]  # fmt: skip
+
+
+def studies(_repeats):
+    """The 5 ms timer while each study runs in its page, 4 s each, begun again when it ends.
+
+    12 × 1,024 tokens in training with dropout; the exam and what looks ahead bring their own numbers.
+    """
+    spec = make_spec(RandomEmbeddings(length=1024), num_heads=12, dropout=0.1)
+    lines = []
+    for page_name in ("masks", "dropout", "heads", "rounds", "exam", "ahead", "compare"):
+        with window_on(spec, view=None) as program:
+            settle(program)
+            if page_name == "compare":
+                program.controller.toggle_pin()
+                program.controller.edit_spec(edited(spec, mask="none"))
+                settle(program)
+            program.window.show_page(page_name)
+            page = program.window.side.pages[page_name]
+            runs = [0]
+
+            def again(_name, page=page, runs=runs):
+                runs[0] += 1
+                QTimer.singleShot(0, page.ask)
+
+            program.studies.ended.connect(again)
+            page.ask()
+            ticks = Ticks()
+            ticks.run(4)
+            program.studies.ended.disconnect(again)
+        share = 100 * sum(late > _FRAME for late in ticks.late) / len(ticks.late)
+        lines.append(
+            bound_line(
+                f"timer-study-{page_name}", percentile(ticks.late, 99), _FRAME, unit="ms late (p99)",
+                p50_ms=round(percentile(ticks.late, 50), 2), max_ms=round(max(ticks.late), 1),
+                share=round(share, 2), runs=runs[0],
+            )
+        )  # fmt: skip
+    return lines

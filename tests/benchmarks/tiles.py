@@ -40,7 +40,7 @@ class Maps:
         return [
             HeadMap(
                 self.spec, "weights", head, self.given.queries[head], self.given.keys[head], self.mask,
-                Known.nothing(self.length, torch.float32, cpu, three_step=False),
+                Known.nothing(self.length, torch.float32, cpu, softmax_first=False),
             )
             for head in range(self.spec.num_heads)
         ]  # fmt: skip

@@ -1,0 +1,366 @@
+"""What the command line says of a computation and a look at it: the options of a spec and view, a lesson's step."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+import click
+import msgspec
+
+from attnviz.matrices import parse_matrix
+from attnviz.spec import (
+    LESSONS,
+    LINES,
+    MAX_TOKENS,
+    SHAPE_FORMS,
+    STAGES,
+    AnyShape,
+    AnySource,
+    AttentionSpec,
+    Colours,
+    DropoutGenerator,
+    DropoutSite,
+    DType,
+    Implementation,
+    Lesson,
+    MaskMode,
+    Norm,
+    Pattern,
+    PatternKind,
+    Pooling,
+    Projection,
+    RandomEmbeddings,
+    RandomQK,
+    SpecError,
+    Text,
+    TypedScores,
+    TypedWeights,
+    View,
+    edited,
+    from_json,
+    make_spec,
+    parse_shape,
+)
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+SPEC_OPTIONS: dict[str, click.Option] = {}
+"""Every option of a spec or view by the field that it sets."""
+
+SOURCE_OPTIONS = (
+    "lesson", "scores", "values", "dims", "tokens", "weights", "text", "length", "random_qk", "qk_scale", "pattern",
+    "qk",
+)  # fmt: skip
+
+
+def _option(field: str, *names: str, **settings: Any) -> None:
+    SPEC_OPTIONS[field] = click.Option([*names, field], default=None, **settings)
+
+
+def _choice(literal: Any) -> click.Choice[str]:
+    return click.Choice(get_args(literal))
+
+
+class _Scale(click.ParamType[Any]):
+    name = "auto|none|number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value in ("auto", "none"):
+            return value
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            return self.fail(f"{value!r} is neither auto, none nor a number", param, ctx)
+
+
+class _Head(click.ParamType[Any]):
+    name = "N|all"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "all" or isinstance(value, int):
+            return value
+        try:
+            return int(value)
+        except ValueError:
+            return self.fail(f"{value!r} is neither a head's number (from 0) nor all", param, ctx)
+
+
+class _Number(click.ParamType[Any]):
+    """A number, or the one word that stands beside it."""
+
+    def __init__(self, word: str) -> None:
+        self.name = f"{word}|number"
+        self._word = word
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == self._word:
+            return value
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            return self.fail(f"{value!r} is neither {self._word} nor a number", param, ctx)
+
+
+class _Count(click.ParamType[Any]):
+    """A whole number, or the one word that stands beside it."""
+
+    def __init__(self, word: str) -> None:
+        self.name = f"{word}|K"
+        self._word = word
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == self._word or isinstance(value, int):
+            return value
+        try:
+            return int(value)
+        except (TypeError, ValueError):
+            return self.fail(f"{value!r} is neither {self._word} nor a whole number", param, ctx)
+
+
+class _Range(click.ParamType[Any]):
+    name = "A:B|all"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "all" or isinstance(value, tuple):
+            return value
+        first, colon, end = str(value).partition(":")
+        with contextlib.suppress(ValueError):
+            if colon:
+                span = int(first or 0), int(end or MAX_TOKENS)
+                field = param.name if param is not None and param.name in LINES else "rows"
+                if min(span) < 0:
+                    return self.fail(f"{value!r}: {LINES[field]} count from 0, so give first:end such as 0:64",
+                                     param, ctx)  # fmt: skip
+                return span
+        return self.fail(f"{value!r} is no range: give first:end such as 0:64, 64: or :64, or all", param, ctx)
+
+
+class _Lesson(click.ParamType[str]):
+    name = f"{'|'.join(LESSONS)}|FILE.toml"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value in LESSONS or str(value).lower().endswith(".toml"):
+            return str(value)
+        return self.fail(f"{value!r} is no lesson: give {', '.join(LESSONS)} or a .toml file", param, ctx)
+
+
+_option("num_heads", "--heads", type=int, help="Number of heads.")
+_option("num_kv_heads", "--kv-heads", "--num-kv-heads", type=int, help="Key/value heads, each shared by several heads.")
+_option("d_model", "--d-model", type=int, help="Dimensions of an input.")
+_option("d_out", "--d-out", type=int, help="Output dimensions, the total over all heads.")
+_option("implementation", "--implementation", type=_choice(Implementation), help="Form of the module.")
+_option("out_proj", "--out-proj/--no-out-proj", help="Output projection (default: on for split).")
+_option("qkv_bias", "--qkv-bias/--no-qkv-bias", help="Biases of query, key and value.")
+_option("projection", "--projection", type=_choice(Projection), help="What makes queries, keys and values.")
+_option("scale", "--scale", type=_Scale(), help="Factor on the scores; auto is 1/sqrt(d_head).")
+_option("scale_after_mask", "--scale-after-mask/--no-scale-after-mask", help="Mask before scaling, as the book.")
+_option("soft_cap", "--soft-cap", type=_Number("none"), help="Bend scaled scores s to c tanh(s/c), such as 50.")
+_option("mask", "--mask", type=_choice(MaskMode), help="How cells are hidden.")
+_option("mask_shape", "--mask-shape", metavar="SHAPE", help=f"Which cells are visible: {SHAPE_FORMS}.")
+_option("fill", "--fill", type=_Number("-inf"), help="What --mask neg-inf writes over hidden scores, and add adds.")
+_option("top_k", "--top-k", type=_Count("none"), help="Keep the K largest scores of each row.")
+_option("dropout", "--dropout", type=float, help="Probability that a cell is dropped in training.")
+_option("dropout_site", "--dropout-site", type=_choice(DropoutSite), help="Where dropout acts.")
+_option("dropout_seed", "--dropout-seed", type=int, help="Seed of dropout (default: the seed).")
+_option("dropout_generator", "--dropout-generator", type=_choice(DropoutGenerator), help="Who draws.")
+_option("training", "--train/--eval", help="Training or inference.")
+_option("batch", "--batch", type=int, help="How many equal items a batch holds.")
+_option("seed", "--seed", type=int, help="Seed of weights and embeddings.")
+_option("device", "--device", help="cpu, mps or cuda:N.")
+_option("dtype", "--dtype", type=_choice(DType), help="Floating-point type.")
+_option("stage", "--stage", metavar="STAGE", help=f"The stage that is shown: {', '.join(STAGES)}.")
+_option("head", "--head", type=_Head(), help="One head (from 0), or all.")
+_option("rows", "--rows", type=_Range(), help="Only these rows, from 0, the end left out; 64: and :64 are open.")
+_option("cols", "--cols", type=_Range(), help="Only these columns.")
+_option("pooling", "--pooling", type=_choice(Pooling), help="What a pixel of several cells shows.")
+_option("norm", "--norm", type=_choice(Norm), help="How values become colours.")
+_option("colours", "--colours", type=_choice(Colours), help="The colour table.")
+
+_SOURCES = [
+    click.Option(["--lesson"], type=_Lesson(), help="A worked lesson, or a teacher's own: a .toml file."),
+    click.Option(["--scores"], help='Scores worked by hand, such as "0.5 0.5 1; 0 2 1; 0.5 0.5 0".'),
+    click.Option(["--values"], help="Values for --scores, a row per key."),
+    click.Option(["--dims"], help="Names of the value dimensions, by commas."),
+    click.Option(["--tokens"], help="Names of the tokens, by commas, for --scores or --weights."),
+    click.Option(["--weights"], help='Weights worked by hand, such as "0.4 0.3 0.2 0.1" or ones:6.'),
+    click.Option(["--text"], help="Any text."),
+    click.Option(["--length"], type=int, help="This many random embeddings."),
+    click.Option(["--random-qk"], is_flag=True, default=None, help="Draw queries and keys directly; with --length."),
+    click.Option(["--qk-scale"], type=float, help="Standard deviation of --random-qk."),
+    click.Option(["--pattern"], type=_choice(PatternKind), help="Made-up heads of this kind; with --length."),
+    click.Option(["--qk"], type=click.Path(), help="Queries and keys of a .npz, .npy or .safetensors file."),
+]  # fmt: skip
+
+
+def spec_options(function: F) -> F:
+    """Add every option of a spec and view, ``--step`` and ``--spec FILE``."""
+    spec_file = click.Option(["--spec", "spec_file"], type=click.Path(), help="A spec file; other options override it.")
+    step = click.Option(
+        ["--step"], metavar="ID", help="A step of --lesson, such as 3.5.1.2."
+    )
+    params = [*_SOURCES, step, *SPEC_OPTIONS.values(), spec_file]
+    if not hasattr(function, "__click_params__"):
+        function.__click_params__ = []  # type: ignore[attr-defined]
+    function.__click_params__.extend(reversed(params))  # type: ignore[attr-defined]
+    return function
+
+
+class FileError(SpecError):
+    """What is wrong in a spec file: its sentence has the file's own names, and no options."""
+
+
+def read_spec_file(path: str) -> tuple[AttentionSpec, View]:
+    """Spec and view of a file. Raises `SpecError` with a sentence that names the file."""
+    try:
+        text = Path(path).read_bytes()
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        raise FileError("file", _unread(path, error)) from None
+    try:
+        return from_json(text)
+    except SpecError as error:
+        raise FileError(error.field, f"{path}: {error}") from None
+
+
+def _unread(path: str, error: OSError | ValueError) -> str:
+    """Why a spec file cannot be read, and what would do."""
+    from attnviz import files
+
+    if not isinstance(error, FileNotFoundError | NotADirectoryError):
+        return str(files.read_problem(Path(path), error)) if isinstance(error, OSError) else f"cannot read {path!a}"
+    return f"cannot read {path}: there is no such file; give the path of a spec that was saved"
+
+
+def asked_for(options: dict[str, Any]) -> tuple[AttentionSpec, View] | None:
+    """Spec and view that the options describe; None where none is given. Raises `SpecError`."""
+    given = {name: value for name, value in options.items() if value is not None}
+    path = given.pop("spec_file", None)
+    if not given and path is None:
+        return None
+    step = given.pop("step", None)
+    spec: AttentionSpec | None = None
+    view = View()
+    if step is not None or is_script(given.get("lesson")):
+        if path is not None:
+            raise SpecError("step", "a lesson's step and --spec are two computations: give one")
+        spec, view = _scene(given.pop("lesson", None), step)
+    elif path is not None:
+        spec, view = read_spec_file(path)
+    view_fields = {name: given.pop(name) for name in View.__struct_fields__ if name in given}
+    view_fields = {
+        name: None if value == "all" and name in ("head", "rows", "cols") else value
+        for name, value in view_fields.items()
+    }
+    source = _source({name: given.pop(name) for name in SOURCE_OPTIONS if name in given}, spec)
+    if "mask_shape" in given:
+        given["mask_shape"] = _shape(given["mask_shape"])
+    absent = {("soft_cap", "none"), ("top_k", "none")}
+    given = {name: None if (name, value) in absent else value for name, value in given.items()}
+    if "fill" in given:
+        given["fill"] = float(given["fill"])
+    if spec is None:
+        spec = make_spec(source, **given)
+    else:  # in two steps, for what follows the number of heads in the source's own spec
+        spec = spec if source is None else edited(spec, source=source)
+        spec = edited(spec, **given) if given else spec
+    if "fill" in given and not spec.fills:
+        raise SpecError("fill", f"fill belongs to --mask neg-inf or add, but the mask is {spec.mask}: leave --fill out")
+    view = msgspec.structs.replace(view, **view_fields)
+    view.check(spec)
+    return spec, view
+
+
+def is_script(lesson: str | None) -> bool:
+    """Whether ``--lesson`` names a file, which is a script of steps, rather than a source."""
+    return lesson is not None and lesson not in LESSONS
+
+
+def _scene(lesson: str | None, step: str | None) -> tuple[AttentionSpec, View]:
+    """Spec and view of a lesson's step, the first where none is named. Raises `SpecError`."""
+    from attnviz import lesson_files
+
+    if lesson is None:
+        raise SpecError("step", "--step belongs to --lesson: give that too")
+    if lesson not in lesson_files.names() and not is_script(lesson):
+        raise SpecError("step", f"--step: {lesson} has no steps of its own; give {' or '.join(lesson_files.names())}")
+    try:
+        script = lesson_files.built_in(lesson) if lesson in lesson_files.names() else lesson_files.read(Path(lesson))
+    except lesson_files.LessonProblem as problem:
+        raise FileError("lesson", problem.sentence) from problem
+    return (script.steps[0] if step is None else script.step(step)).scene()
+
+
+def _shape(text: str) -> AnyShape:
+    """The mask shape of an option: one of the forms, else a file's."""
+    shape = parse_shape(text)
+    if shape is not None:
+        return shape
+    if not Path(text).suffix and not os.path.lexists(text):
+        raise SpecError("mask_shape", f"mask_shape is {text!r}: give {SHAPE_FORMS}")
+    from attnviz import tensor_files
+
+    return tensor_files.describe_mask(text)
+
+
+def _source(given: dict[str, Any], spec: AttentionSpec | None) -> AnySource | None:
+    kinds = [name for name in ("lesson", "scores", "weights", "text", "length", "qk") if name in given]
+    if len(kinds) > 1:
+        raise SpecError("source", f"--{kinds[0]} and --{kinds[1]} are two sources: give one")
+    kind = kinds[0] if kinds else None
+    belongs = {"values": "scores", "dims": "scores", "random_qk": "length", "qk_scale": "length", "pattern": "length"}
+    for name in given:
+        if name in belongs and belongs[name] != kind:
+            raise SpecError(name, f"--{name.replace('_', '-')} belongs to --{belongs[name]}: give that too")
+    if "tokens" in given and kind not in ("scores", "weights"):
+        raise SpecError("tokens", "--tokens belongs to --scores or --weights: give one of them too")
+    if "qk_scale" in given and not given.get("random_qk"):
+        raise SpecError("qk_scale", "--qk-scale belongs to --random-qk: give that too")
+    if "pattern" in given and given.get("random_qk"):
+        raise SpecError("pattern", "--pattern and --random-qk are two sources: give one")
+    names = {name: tuple(given[name].split(",")) for name in ("dims", "tokens") if name in given}
+    match kind:
+        case "lesson":
+            return Lesson(name=given["lesson"])
+        case "scores":
+            values = parse_matrix(given["values"], "values") if "values" in given else None
+            return TypedScores(scores=parse_matrix(given["scores"], "scores"), values=values, **names)
+        case "weights":
+            return TypedWeights(weights=parse_matrix(given["weights"], "weights"), **names)
+        case "text":
+            return Text(text=given["text"])
+        case "qk":
+            from attnviz import tensor_files
+
+            return tensor_files.describe_qk(given["qk"])
+        case "length" if "pattern" in given:
+            return Pattern(length=given["length"], pattern=given["pattern"])
+        case "length" if given.get("random_qk"):
+            return RandomQK(length=given["length"], qk_scale=given.get("qk_scale", 1.0))
+        case "length":
+            return RandomEmbeddings(length=given["length"])
+    return None if spec is not None else Lesson()
+
+
+def with_options(error: SpecError) -> str:
+    """The sentence of ``error`` with the options that were typed in place of the names of fields."""
+    sentence = str(error)
+    if isinstance(error, FileError):
+        return sentence
+    first, gap, rest = sentence.partition(" ")
+    if first in SOURCE_OPTIONS or first in SPEC_OPTIONS:
+        sentence = _flag(first) + gap + rest
+    fields = "|".join(name for name in SPEC_OPTIONS if "_" in name)  # a word without _ may mean itself
+    sentence = re.sub(rf"(?<![^\s(])({fields})(?![^\s,:;)])", lambda found: _flag(found[1]), sentence)
+    if re.search(r", but this source (has none|fixes it)", sentence):
+        sentence += f"; leave {_flag(error.field)} out"
+    return sentence
+
+
+def _flag(field: str) -> str:
+    """The option that sets a field of a spec, a view or a source."""
+    option = SPEC_OPTIONS.get(field)
+    return option.opts[0] if option is not None else f"--{field.replace('_', '-')}"

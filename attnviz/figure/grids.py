@@ -1,0 +1,160 @@
+"""Several maps of one kind in a grid: each with its labels, or with labels along the grid's edges, or with none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from attnviz.figure.labels import label_step
+from attnviz.figure.panels import (
+    COS,
+    LEAST_LABEL_STEP,
+    SHORT_EMS,
+    SIN,
+    SLANTED_EMS,
+    inner_panel,
+    panel_layout,
+)
+from attnviz.figure.places import Box, PanelLayout, Subject
+
+Arrange = Callable[[Box], PanelLayout]
+"""Lays one map out in a box."""
+
+LABELLED_UP_TO: Final = 6
+"""A grid of more panels has no token labels and sums at each map."""
+
+_LABELS_WORTH = 0.18  # labels that leave less than this share of the maps' area are left out
+_EDGES_WORTH = 0.6  # the same for labels along the grid's edges
+_SHARED_WORTH = 1.3  # labels along the edges alone, where that makes the maps so much larger
+_LEAST_LABELLED = 60.0  # pixels of a map's shorter side from which labels along the edges are of use
+
+
+def labelled_grid(area: Box, subject: Subject, count: int, unit: float) -> list[PanelLayout]:
+    """``count`` panels, each with its labels, or with labels along the grid's edges, or with none, as there is room."""
+    plain = in_a_grid(area, count, plain_panels(subject, unit), 10 * unit)
+    shared = _edged_grid(area, subject, count, unit) if count > 1 else None
+    if count <= LABELLED_UP_TO:
+        each = in_a_grid(area, count, partial(panel_layout, subject=subject, unit=unit), 20 * unit)
+        if _fits(each, area) and area_of(each[0]) >= _LABELS_WORTH * area_of(plain[0]):
+            return shared if shared and area_of(shared[0]) >= _SHARED_WORTH * area_of(each[0]) else each
+    return shared if shared and area_of(shared[0]) >= _EDGES_WORTH * area_of(plain[0]) else plain
+
+
+def plain_panels(subject: Subject, unit: float) -> Arrange:
+    """Maps without labels and sums."""
+    return partial(panel_layout, subject=subject, unit=unit, labelled=False)
+
+
+def _edged_grid(area: Box, subject: Subject, count: int, unit: float) -> list[PanelLayout] | None:
+    """Panels whose rows are named at the left of the grid and whose columns above it; None where they do not fit."""
+    px, gap = 12 * unit, 6 * unit
+    subject = subject if count <= LABELLED_UP_TO else replace(subject, sums=False)
+    left = min(subject.row_ems * px, area.width * 0.2) + gap
+    inner = partial(inner_panel, subject=subject, unit=unit, label_px=px)
+    for slanted in (False, True):
+        length = min(subject.column_ems, SLANTED_EMS) * px if slanted else 0.0
+        top = SIN * length + COS * px + gap if slanted else px * 1.6
+        lean = COS * length
+        room = Box(area.x + left, area.y + top, area.width - left - lean, area.height - top)
+        if room.width < area.width / 2 or room.height < area.height / 2:
+            return None
+        panels = in_a_grid(room, count, inner, 10 * unit)
+        place = panels[0].map_rect
+        cell = place.width / subject.cols
+        fits = subject.column_ems * px * 1.1 <= cell * label_step(cell, LEAST_LABEL_STEP * unit)
+        if fits or subject.numbered or subject.column_ems <= SHORT_EMS:
+            break
+    if not _fits(panels, area) or min(place.width, place.height) < _LEAST_LABELLED * unit:
+        return None
+    edges = min(panel.map_rect.x for panel in panels), min(panel.map_rect.y for panel in panels)
+    last = max(panel.map_rect.x for panel in panels)
+    return [_with_edges(panel, edges, last, (left, top, lean), slanted) for panel in panels]
+
+
+def _with_edges(
+    panel: PanelLayout, edges: tuple[float, float], last: float, sizes: tuple[float, float, float], slanted: bool
+) -> PanelLayout:
+    """The panel with the labels that it bears at the grid's left and upper edge, its title above them."""
+    place, (left, top, lean), gap = panel.map_rect, sizes, 6 * panel.unit
+    feet = 0.2 * panel.label_px if slanted else 0.0
+    if place.x == edges[0]:
+        panel = replace(panel, row_labels=Box(place.x - left, place.y, left - gap, place.height))
+    if place.y == edges[1]:
+        panel = replace(
+            panel,
+            title=panel.title and panel.title.moved(0, -top),
+            sums_header=panel.sums_header and panel.sums_header.moved(0, -top),
+            column_labels=Box(place.x, place.y - top, place.width, top - feet),
+            overhang=Box(place.right, place.y - top, lean, top) if slanted and place.x == last else None,
+            neighboured=place.x != last,
+            slanted=slanted,
+        )
+    return replace(panel, outer=used_by(panel))
+
+
+def _fits(panels: list[PanelLayout], area: Box) -> bool:
+    return max(used_by(panel).right for panel in panels) <= area.right + 1e-6
+
+
+def in_a_grid(area: Box, count: int, lay_out: Arrange, gap: float) -> list[PanelLayout]:
+    """``count`` panels in the grid with the largest maps, drawn together and put at the left of ``area``."""
+
+    def outer(n_across: int) -> Box:
+        n_down = -(-count // n_across)
+        return Box(0, 0, (area.width - gap * (n_across - 1)) / n_across, (area.height - gap * (n_down - 1)) / n_down)
+
+    def merit(n_across: int) -> tuple[float, int, int]:
+        room = outer(n_across)
+        if room.width < 4 or room.height < 4:
+            return 0.0, 0, 0
+        return area_of(lay_out(room)), -(-count % n_across), -abs(n_across + count // -n_across)
+
+    n_across = max(range(1, count + 1), key=merit)
+    room = outer(n_across)
+    room = Box(0, 0, max(room.width, 1), max(room.height, 1))
+    model = lay_out(room)
+    used = used_by(model)
+    n_down = -(-count // n_across)
+    pitch_x = min(room.width, used.width) + gap
+    pitch_y = min(room.height, used.height) + gap
+    down = area.y + math.floor(max(area.height - (pitch_y * n_down - gap), 0) / 2)
+    panels = []
+    for place in range(count):
+        row, col = divmod(place, n_across)
+        x, y = area.x + math.floor(col * pitch_x), down + math.floor(row * pitch_y)
+        panels.append(shifted(model, math.floor(x - used.x), math.floor(y - used.y)))
+    return panels
+
+
+def area_of(panel: PanelLayout) -> float:
+    """The pixels of the panel's map."""
+    return panel.map_rect.width * panel.map_rect.height
+
+
+def used_by(panel: PanelLayout) -> Box:
+    """The smallest box around everything that the panel draws."""
+    boxes = panel.boxes
+    x, y = min(box.x for box in boxes), min(box.y for box in boxes)
+    return Box(x, y, max(box.right for box in boxes) - x, max(box.bottom for box in boxes) - y)
+
+
+def shifted(panel: PanelLayout, dx: float, dy: float = 0.0) -> PanelLayout:
+    """The panel at another place; its outer box shrinks to what it draws."""
+
+    def move(box: Box | None) -> Box | None:
+        return None if box is None else box.moved(dx, dy)
+
+    return replace(
+        panel,
+        outer=used_by(panel).moved(dx, dy),
+        map_rect=panel.map_rect.moved(dx, dy),
+        title=move(panel.title),
+        row_labels=move(panel.row_labels),
+        column_labels=move(panel.column_labels),
+        overhang=move(panel.overhang),
+        sums=move(panel.sums),
+        sums_header=move(panel.sums_header),
+    )

@@ -1,0 +1,194 @@
+"""Files of one window: opens specs, queries and keys, saves specs, exports pictures; long work is a worker's job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from PySide6.QtCore import QObject, QSettings, Signal, Slot
+from PySide6.QtWidgets import QFileDialog
+
+from attnviz.controller import Controller
+from attnviz.frames import Failure
+from attnviz.session import Session
+from attnviz.spec import QKFile, SpecError, TypedScores, edited, from_json
+from attnviz.spec.worked import typed_form
+from attnviz.views.export_dialog import ExportDialog
+from attnviz.views.main_window import MainWindow
+from attnviz.worker import EngineLike, Pause
+
+QK_SUFFIXES: Final = frozenset({".npz", ".npy", ".safetensors"})
+
+
+class Filing(QObject):
+    """Opens and writes files for one window. Thread: the GUI's; signals come from the worker's, to slots of this one.
+
+    ``dark`` says which colours an export takes.
+    """
+
+    job_ended = Signal(object, object)  # what was written: a path; a sentence if it failed, else None
+    job_progressed = Signal(object, float)  # what is being written: a path; the share that is done
+    qk_described = Signal(object, object)  # a `QKFile`, or None and a sentence
+    frozen = Signal(object, object)  # a `TypedScores`, or None and a sentence
+
+    def __init__(
+        self, window: MainWindow, controller: Controller, session: Session, settings: QSettings, parent: QObject
+    ) -> None:
+        super().__init__(parent)
+        self._window, self._controller, self._session, self._settings = window, controller, session, settings
+        self.dark = False
+        self.job_ended.connect(self._on_job_ended)
+        self.job_progressed.connect(self._on_job_progressed)
+        self.qk_described.connect(self._on_qk_described)
+        self.frozen.connect(self._on_frozen)
+
+    @Slot()
+    def ask_open(self) -> None:
+        filters = self.tr("Specs, or queries and keys (*.json *.npz *.npy *.safetensors)")
+        path, _ = QFileDialog.getOpenFileName(self._window, self.tr("Open"), "", filters)
+        if path:
+            self.open_file(Path(path))
+
+    def open_file(self, path: Path) -> None:
+        """Show what a file holds: a spec, or queries and keys, told by its name's end."""
+        if path.suffix.lower() in QK_SUFFIXES:
+            self.open_qk(path)
+        else:
+            self.open_spec(path)
+
+    def open_qk(self, path: Path) -> None:
+        """Show the queries and keys of a file, once the worker's thread has looked at it and summed it up."""
+
+        def job(_engine: EngineLike, _pause: Pause) -> None:
+            from attnviz.tensor_files import describe_qk  # noqa: PLC0415 (not before it is needed)
+
+            try:
+                self.qk_described.emit(describe_qk(path), None)
+            except SpecError as error:
+                self.qk_described.emit(None, str(error))
+
+        self._window.status_line.say(self.tr("reading {name} …").format(name=path.name))
+        self._controller.run_job(job)
+
+    @Slot(object, object)
+    def _on_qk_described(self, source: QKFile | None, failed: str | None) -> None:
+        self._window.status_line.say("")
+        spec, view = self._controller.wanted()
+        try:
+            if source is not None:
+                view = msgspec.structs.replace(view, stage="weights", head=None)
+                self._controller.open(edited(spec, source=source), view)
+        except SpecError as error:
+            failed = str(error)
+        if failed is not None:
+            self.say(failed)
+
+    def open_spec(self, path: Path) -> None:
+        """Show the spec of a file, or say in the banner why it cannot be read."""
+        try:
+            spec, view = from_json(path.read_bytes())
+        except OSError as error:
+            self.say(self.tr("Cannot read {path}: {why}.").format(path=path, why=error.strerror or error))
+        except SpecError as error:
+            self.say(f"{path.name}: {error}.")
+        else:
+            self._controller.open(spec, view)
+
+    @Slot()
+    def freeze_scores(self) -> None:
+        """Make the scores of the head in sight a typed matrix, which can be changed by hand."""
+        spec, view = self._controller.wanted()
+        typed = typed_form(spec.source)
+        if typed is not None:
+            failed = None if isinstance(typed, TypedScores) else self.tr("The weights are typed: there are no scores.")
+            self._on_frozen(typed if isinstance(typed, TypedScores) else None, failed)
+            return
+
+        def job(_engine: EngineLike, _pause: Pause) -> None:
+            from attnviz.engine.freezing import freeze  # noqa: PLC0415 (torch stands by then)
+
+            try:
+                self.frozen.emit(freeze(spec, view.head or 0), None)
+            except (SpecError, RuntimeError) as error:
+                self.frozen.emit(None, str(error))
+
+        self._controller.run_job(job)
+
+    @Slot(object, object)
+    def _on_frozen(self, source: TypedScores | None, failed: str | None) -> None:
+        spec, _ = self._controller.wanted()
+        if source is not None:
+            bent = {} if typed_form(spec.source) else {"soft_cap": None}  # what is frozen has been through it
+            try:
+                self._controller.edit_spec(edited(spec, source=source, **bent))
+            except SpecError as error:
+                failed = str(error)
+        if failed is not None:
+            self.say(failed)
+
+    @Slot()
+    def ask_save(self) -> None:
+        path, _ = QFileDialog.getSaveFileName(
+            self._window, self.tr("Save spec"), "attention.json", self.tr("Spec files (*.json)")
+        )
+        if path:
+            snapshot = self._session.snapshot()
+            self._run("write_spec", Path(path), snapshot.spec, snapshot.looked_at)
+
+    @Slot()
+    def ask_export(self) -> None:
+        part = self._session.snapshot().window is not None
+        dialog = ExportDialog(self._settings, self._window, part=part)
+        dialog.export_asked.connect(
+            lambda path, size: self.export(path, size, whole_map=dialog.whole_map)  # the GUI's thread emits it
+        )
+        dialog.open()
+
+    def export(self, path: Path, size: tuple[int, int], *, whole_map: bool = False) -> None:
+        """Write the picture as a PNG of ``size`` (width, height) pixels, on the worker's thread.
+
+        The cells that are on the screen, or the ``whole_map``.
+        """
+        now = self._session.snapshot()
+        view = now.looked_at
+        if whole_map:
+            view = msgspec.structs.replace(view, rows=None, cols=None)
+        self._run(
+            "write_image", path, now.spec, view, size, dark=self.dark, show_numbers=now.show_numbers,
+            decimals=now.decimals, progress=lambda share: self.job_progressed.emit(path, share),
+        )  # fmt: skip
+
+    def _run(self, function: str, path: Path, *arguments: object, **settings: object) -> None:
+        """Run a function of `attnviz.rendering` as a job; it imports torch, so it is imported in the job."""
+
+        def job(engine: EngineLike, pause: Pause) -> None:
+            from attnviz import rendering  # noqa: PLC0415
+
+            sentence = None
+            if function == "write_image":
+                settings.update(cancelled=pause, engine=rendering.beside(engine))
+            try:
+                getattr(rendering, function)(path, *arguments, **settings)
+            except (RuntimeError, OSError, SpecError) as error:
+                sentence = str(error)
+            self.job_ended.emit(path, sentence)
+
+        self._window.status_line.say(self.tr("writing {name} …").format(name=path.name))
+        self._controller.run_job(job)
+
+    @Slot(object, float)
+    def _on_job_progressed(self, path: Path, share: float) -> None:
+        words = self.tr("writing {name} … {percent} %").format(name=path.name, percent=int(100 * share))
+        self._window.status_line.say(words)
+
+    @Slot(object, object)
+    def _on_job_ended(self, path: Path, failed: str | None) -> None:
+        if failed is None:
+            self._window.status_line.say(self.tr("written: {path}").format(path=path))
+        else:
+            self._window.status_line.say("")
+            self.say(self.tr("{name} was not written: {why}").format(name=path.name, why=failed))
+
+    def say(self, sentence: str) -> None:
+        self._controller.say(Failure(self._session.generation, sentence, ""))

@@ -1,0 +1,149 @@
+"""A | B: the same stage of two specs, head by head, and by how much they differ."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor
+
+from attnviz import colour, inputs
+from attnviz.attention.pooling import Panel, PanelPooler, Pooled, Region, pooled_max, to_numpy
+from attnviz.frames import CellClass, Scale, level_for
+from attnviz.questions.compare import (
+    MOST_CELLS,
+    MOST_TOKENS,
+    CompareAnswer,
+    CompareMaps,
+    CompareQuestion,
+    HeadDifference,
+)
+from attnviz.spec import WEIGHT_STAGES, SpecError
+from attnviz.studies.head_maps import HeadMaps
+
+
+def answers(question: CompareQuestion, cancelled: Callable[[], bool] = lambda: False) -> Iterator[CompareAnswer]:
+    """An answer for each head compared, the question's own first. Raises `SpecError` for maps of different shapes."""
+    _check(question)
+    a = HeadMaps(question.a)
+    b = HeadMaps(question.b)
+    heads = min(question.a.num_heads, question.b.num_heads)
+    left_out = max(question.a.num_heads, question.b.num_heads) - heads
+    dtype = _coarser(question.a.dtype, question.b.dtype)
+    found: list[HeadDifference] = []
+    maps: CompareMaps | None = None
+    for head in (question.head, *(head for head in range(heads) if head != question.head)):
+        if cancelled():
+            return
+        panels = a.panel(question.stage, head), b.panel(question.stage, head)
+        with torch.inference_mode():
+            if maps is None:
+                maps = _maps(question, head, *panels)
+            found.append(_difference(question.stage, head, panels, a.future(), dtype))
+        yield CompareAnswer(len(found), heads, question, a.tokens, tuple(found), maps, dtype, left_out)
+
+
+def _check(question: CompareQuestion) -> None:
+    sizes = [inputs.count_tokens(spec.source) for spec in (question.a, question.b)]
+    if sizes[0] != sizes[1]:
+        a, b = (f"{queries:,} queries and {keys:,} keys" for queries, keys in sizes)
+        raise SpecError("source", f"A has {a}, B {b}: give two of the same length")
+    n_queries, n_keys = sizes[0]
+    cells = n_queries * n_keys * min(question.a.num_heads, question.b.num_heads)
+    if n_keys > MOST_TOKENS or cells > MOST_CELLS:
+        raise SpecError(
+            "source", f"A and B are compared cell by cell up to 25 heads of {MOST_TOKENS:,} tokens; here are "
+                      f"{n_keys:,} tokens and {cells:,} cells: take fewer tokens or heads"
+        )  # fmt: skip
+
+
+def _coarser(one: str, other: str) -> str:
+    """Of two dtypes the one with the longer step at 1."""
+    return max(one, other, key=lambda dtype: torch.finfo(getattr(torch, dtype)).eps)
+
+
+def _difference(
+    stage: str, head: int, panels: tuple[Panel, Panel], future: Tensor, dtype: str
+) -> HeadDifference:  # fmt: skip
+    a, b = (panel.cells.to("cpu", torch.float64) for panel in panels)
+    same = (a == b) | (torch.isnan(a) & torch.isnan(b))
+    gap = torch.where(same & ~torch.isnan(a), 0.0, (b - a).abs())  # −∞ beside −∞ is no difference
+    compared = ~torch.isnan(gap)
+    place = int(torch.where(compared, gap, -1.0).argmax())
+    some = bool(compared.any())
+    finite = compared & torch.isfinite(gap)
+    steps = torch.where(finite, gap / _step(torch.maximum(a.abs(), b.abs()), dtype), 0.0)
+    weights = stage in WEIGHT_STAGES
+    errors, ahead = ([_error(weights, cells, future, which) for cells in (a, b)] for which in ("sums", "future"))
+    return HeadDifference(
+        head,
+        float(gap.flatten()[place]) if some else math.nan,
+        divmod(place, a.shape[1]),
+        math.inf if some and math.isinf(float(gap.flatten()[place])) else float(steps.max()),
+        float(gap[compared].mean()) if some else math.nan,
+        (errors[0], errors[1]),
+        (ahead[0], ahead[1]),
+        (int(torch.isnan(a).any(1).sum()), int(torch.isnan(b).any(1).sum())),
+        bool(same.all()),
+    )
+
+
+def _error(weights: bool, cells: Tensor, future: Tensor, which: str) -> float:
+    """The largest |Σ − 1| of a row, or the most a row gives to the future; NaN for scores, and for NaN alone."""
+    if not weights:
+        return math.nan
+    sums = (cells.sum(1) - 1).abs() if which == "sums" else torch.where(future, cells, 0.0).sum(1)
+    sums = sums[~torch.isnan(sums)]
+    return float(sums.max()) if sums.numel() else math.nan
+
+
+def _step(sizes: Tensor, dtype: str) -> Tensor:
+    """The distance to the next number of ``dtype`` at ``sizes`` float64 ≥ 0, same shape."""
+    limits = torch.finfo(getattr(torch, dtype))
+    _, exponents = torch.frexp(sizes.clamp(limits.smallest_normal, limits.max))
+    return torch.ldexp(torch.full_like(sizes, limits.eps), exponents - 1)
+
+
+# ------------------------------------------------------------------------------------------------------------- the maps
+
+
+def _maps(question: CompareQuestion, head: int, a: Panel, b: Panel) -> CompareMaps:
+    n_queries, n_keys = a.cells.shape
+    region = Region((0, n_queries), (0, n_keys), level_for(max(n_queries, n_keys), question.pixels))
+    weights = question.stage in WEIGHT_STAGES
+    pooled = [PanelPooler(region, nonnegative=weights).pool(panel) for panel in (a, b)]
+    scale = colour.choose_scale(question.stage, "auto", n_keys, *_range(pooled))
+    difference, classes = _difference_map(a, b, region)
+    bound = float(torch.nan_to_num(difference, posinf=0.0, neginf=0.0).abs().max()) or 1.0
+    return CompareMaps(
+        head, region.level, pooled[0].values, pooled[0].classes, pooled[1].values, pooled[1].classes, scale,
+        to_numpy(difference), classes.numpy(), Scale(-bound, bound, diverging=True),
+    )  # fmt: skip
+
+
+def _range(pooled: list[Pooled]) -> tuple[float, float]:
+    lows, highs = ([getattr(one, name) for one in pooled if not math.isnan(one.low)] for name in ("low", "high"))
+    return (min(lows), max(highs)) if lows else (0.0, 0.0)
+
+
+def _difference_map(a: Panel, b: Panel, region: Region) -> tuple[Tensor, Tensor]:
+    """B − A pooled to the cell of the largest size, and its classes; masked is what both hide."""
+    one, other = (panel.cells.to("cpu", torch.float64) for panel in (a, b))
+    both = None
+    if a.masked is not None and b.masked is not None:
+        both = a.masked.cpu() & b.masked.cpu()
+    gap = torch.where(one == other, 0.0, other - one)
+    nan = torch.isnan(gap)
+    if both is not None:
+        gap, nan = gap.masked_fill(both, 0.0), nan & ~both
+    level = region.level
+    gap = torch.nan_to_num(gap, nan=0.0, posinf=math.inf, neginf=-math.inf)
+    up, down = pooled_max(gap, level), -pooled_max(-gap, level)
+    largest = torch.where(up.abs() >= down.abs(), up, down)
+    masked = torch.zeros_like(nan) if both is None else both
+    classes = torch.zeros_like(largest, dtype=torch.uint8)
+    planes = (CellClass.NAN, nan), (CellClass.MASKED, masked), (CellClass.ORDINARY, ~nan & ~masked)
+    for kind, plane in planes:
+        classes |= pooled_max(plane.to(torch.uint8), level) * int(kind)
+    return largest, classes

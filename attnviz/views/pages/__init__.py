@@ -1,0 +1,1 @@
+"""The pages beside the maps: one a file, each explains one thing about the picture or runs one study."""

@@ -1,0 +1,408 @@
+"""Dropout: one draw on one row, and what a thousand draws do to its sum, to the map and to whole rows."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
+
+from attnviz.figure.axes import number_words
+from attnviz.figure.plots import Bars, Curve, Mark, Plot
+from attnviz.frames import CellClass, Outline, RowStages, Scale
+from attnviz.questions import Answer, Question
+from attnviz.questions.dropout import DropoutAnswer, DropoutQuestion
+from attnviz.session import Snapshot
+from attnviz.spec import MAX_SEED, SpecError, edited, fixed_by
+from attnviz.views.dropped_row import DroppedRow
+from attnviz.views.number_table import NumberTable
+from attnviz.views.pages.page import Page
+from attnviz.views.plot import PlotView
+from attnviz.views.probability import Probability
+from attnviz.views.segments import Segments
+from attnviz.views.small_map import SmallMap
+
+_ROWS_TOLD = 8
+_LABELLED_MAP = 12
+
+
+class DropoutPage(Page):
+    """Controls of dropout, one row under it, and the study of many draws, which starts by itself.
+
+    ``redraw_toggled`` says that dropout shall draw again and again (True) or be frozen (False).
+    """
+
+    redraw_toggled = Signal(bool)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.answer: DropoutAnswer | None = None
+        self._asked: DropoutQuestion | None = None
+        self._make_controls()
+        self.row = DroppedRow()
+        self.row_words = QLabel()
+        self.row_words.setProperty("role", "muted")
+        self.row_words.setWordWrap(True)
+        self.sums, self.errors = PlotView(), PlotView()
+        self.sums.setAccessibleName(self.tr("sums of the row over many draws"))
+        self.errors.setAccessibleName(self.tr("how far the mean map is from the undropped one"))
+        for plot in (self.sums, self.errors):
+            plot.setFixedHeight(210)
+        self.whole_map, self.mean_map = SmallMap(), SmallMap()
+        self._maps = QWidget()
+        maps = QHBoxLayout(self._maps)
+        maps.setContentsMargins(0, 0, 0, 0)
+        for one in (self.whole_map, self.mean_map):
+            one.setFixedHeight(220)
+            maps.addWidget(one)
+        self.table_words = self._muted()
+        self.table_words.setText(self.tr("how often a row is dropped whole, by its n cells that weigh anything"))
+        self.table = NumberTable([self.tr("row"), self.tr("cells n"), self.tr("seen"), self.tr("expected")])
+        self.verdict = QLabel()
+        self.verdict.setWordWrap(True)
+        for widget in (
+            self.row_words, self.row, self.again, self.verdict, self.sums, self.table_words, self.table, self.errors,
+            self._maps,
+        ):  # fmt: skip
+            self.body.addWidget(widget)
+        self.body.addStretch(1)
+        self._show_results(False)
+
+    def _make_controls(self) -> None:
+        self.p = Probability(0.95, 0.05)
+        self.p.setToolTip(self.tr("Probability that a cell is dropped in training"))
+        self.p.slider.setAccessibleName(self.tr("dropout probability p"))
+        self.p.number.setAccessibleName(self.tr("dropout probability p"))
+        line = QHBoxLayout()
+        line.addWidget(QLabel("p"))
+        line.addWidget(self.p, 1)
+        self.mode = Segments([("training", self.tr("training")), ("inference", self.tr("inference"))])
+        self.mode.setToolTip(self.tr("Dropout acts in training alone (T)"))
+        self.site = Segments([("weights", self.tr("on weights")), ("context", self.tr("on context"))])
+        self.site_reason = self._muted()
+        self.factor = self._muted()
+        self.reroll = QPushButton(self.tr("re-roll"))
+        self.reroll.setToolTip(self.tr("Draw other cells (R)"))
+        self.redraw = QPushButton(self.tr("draw by itself"))
+        self.redraw.setCheckable(True)
+        self.redraw.setToolTip(self.tr("A new draw again and again, as training makes at each step; press to freeze"))
+        self.again = QPushButton(self.tr("draw 1,000 times"))
+        for button in (self.reroll, self.redraw, self.again):
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        draws = QHBoxLayout()
+        draws.addWidget(self.reroll)
+        draws.addWidget(self.redraw)
+        draws.addStretch(1)
+        self.body.addLayout(line)
+        self.body.addWidget(self.factor)
+        self.body.addWidget(self.mode)
+        self.body.addWidget(self.site)
+        self.body.addWidget(self.site_reason)
+        self.body.addLayout(draws)
+        self.p.value_changed.connect(self._on_p)
+        self.mode.chosen.connect(self._on_mode)
+        self.site.chosen.connect(self._on_site)
+        self.reroll.clicked.connect(self._on_reroll)
+        self.redraw.clicked.connect(self.redraw_toggled)
+        self.again.clicked.connect(self._on_again)
+
+    @staticmethod
+    def _muted() -> QLabel:
+        label = QLabel()
+        label.setProperty("role", "muted")
+        label.setWordWrap(True)
+        return label
+
+    # ------------------------------------------------------------------------------------------------------- present
+
+    def present(self, snapshot: Snapshot) -> None:
+        super().present(snapshot)
+        spec = snapshot.spec
+        if not self.p.is_held():
+            blocked = self.p.blockSignals(True)
+            self.p.set_value(spec.dropout)
+            self.p.blockSignals(blocked)
+        self.mode.set_value("training" if spec.training else "inference")
+        self.site.set_value(spec.dropout_site)
+        fixed = fixed_by(spec.source).get("dropout_site")
+        self.site.setEnabled(fixed is None)
+        self.site_reason.setText(fixed.reason if fixed else "")
+        self.site_reason.setVisible(fixed is not None)
+        factor = self.tr("survivors × {factor} = 1/(1 − {p})")
+        self.factor.setText(factor.format(factor=f"{1 / (1 - spec.dropout):.2f}", p=f"{spec.dropout:.2f}"))
+        self.reroll.setEnabled(spec.drops)
+        self.redraw.setEnabled(spec.drops)
+        self.redraw.setChecked(snapshot.redraws)
+        self.redraw.setText(self.tr("freeze") if snapshot.redraws else self.tr("draw by itself"))
+        self._show_row()
+        question = self._question()
+        for widget in (self.row_words, self.row, self.again):
+            widget.setVisible(question is not None)
+        if question is None:
+            self._forget()
+            self.say(self.tr("p is 0, so every weight stays: move the slider."))
+        elif self._asked is None or not _alike(question, self._asked):
+            self.say(self.tr("Dropout drops cells by chance, in training alone."))
+            self.ask()  # what was found before stays in sight until its successor comes
+        elif self.answer is not None and self.active:
+            self._show_sums(self.answer)  # the present draw's place in it
+
+    def question(self) -> Question | None:
+        """What is asked when a person or the page itself begins the draws."""
+        self._asked = self._question()
+        return self._asked
+
+    def _question(self) -> DropoutQuestion | None:
+        snapshot = self.snapshot
+        if snapshot is None or snapshot.spec.dropout == 0:
+            return None
+        row = snapshot.selected.row if snapshot.selected is not None else 0
+        outline = snapshot.picture.outline if snapshot.picture is not None else None
+        if outline is not None:
+            row = min(row, outline.n_queries - 1)
+        spec = snapshot.spec if snapshot.spec.training else edited(snapshot.spec, training=True)
+        try:
+            return DropoutQuestion(spec=spec, head=min(snapshot.view.head or 0, spec.num_heads - 1), row=row)
+        except SpecError:
+            return None
+
+    def _forget(self) -> None:
+        self.call_off()
+        self._asked = self.answer = None
+        self._show_results(False)
+
+    def take_failure(self, sentence: str) -> None:
+        self.answer = None
+        self._show_results(False)
+        super().take_failure(sentence)
+
+    def _show_results(self, shown: bool) -> None:
+        for widget in (self.verdict, self.sums, self.errors, self.table_words, self.table):
+            widget.setVisible(shown)
+        self._maps.setVisible(shown and self.answer is not None and self.answer.mean_map is not None)
+
+    def set_active(self, active: bool) -> None:
+        if not active and self.running:
+            self._asked = None  # what was called off begins again when the page comes back
+        super().set_active(active)
+
+    # --------------------------------------------------------------------------------------------------------- edits
+
+    def _edit(self, **changes: object) -> None:
+        if self.snapshot is not None:
+            spec = edited(self.snapshot.spec, **changes)
+            if spec != self.snapshot.spec:
+                self.spec_edited.emit(spec)
+
+    @Slot(float)
+    def _on_p(self, p: float) -> None:
+        self._edit(dropout=round(p, 2))
+
+    @Slot(str)
+    def _on_mode(self, mode: str) -> None:
+        self._edit(training=mode == "training")
+
+    @Slot(str)
+    def _on_site(self, site: str) -> None:
+        self._edit(dropout_site=site)
+
+    @Slot()
+    def _on_reroll(self) -> None:
+        if self.snapshot is not None:
+            self._edit(dropout_seed=(self.snapshot.spec.dropout_seed + 1) % (MAX_SEED + 1))
+
+    @Slot()
+    def _on_again(self) -> None:
+        self.ask()
+
+    # ------------------------------------------------------------------------------------------------------- one draw
+
+    def _drawn(self) -> RowStages | None:
+        """The selected row as the present draw leaves it, if its story has come."""
+        story = self.snapshot.story if self.snapshot is not None else None
+        question = self._question()
+        if story is None or question is None or story.now.row != question.row or story.now.head != question.head:
+            return None
+        return story.now
+
+    def _show_row(self) -> None:
+        drawn = self._drawn()
+        if drawn is None and self.answer is None:
+            self.row.clear()
+            self.row_words.setText("")
+            return
+        if drawn is not None and drawn.dropped is not None:
+            stages = drawn.stages
+            names = self._names(len(stages["weights"]))
+            self.row.show_row(stages["weights"], stages["dropped_weights"], drawn.masked, drawn.dropped, names)
+            self._say_row(drawn.row, float(np.nansum(stages["dropped_weights"])))
+        elif drawn is not None and "dropped_context" in drawn.stages:
+            before, after = drawn.stages["context"], drawn.stages["dropped_context"]
+            nothing = np.zeros(len(before), bool)
+            outline = self._outline()
+            names = outline.dims if outline is not None else ()
+            self.row.show_row(before, after, nothing, (after == 0) & (before != 0), names, weights=False)
+            self._say_row(drawn.row, float(np.nansum(after)))
+        elif drawn is not None:  # inference
+            weights = drawn.stages["weights"]
+            names = self._names(len(weights))
+            self.row.show_row(weights, weights, drawn.masked, np.zeros(len(weights), bool), names)
+            self.row_words.setText(self.tr("inference: nothing is dropped, row {n} is what it was").format(n=drawn.row))
+        elif self.answer is not None:
+            answer = self.answer
+            on_weights = answer.site == "weights"
+            names = self._names(len(answer.cells)) if on_weights else ()
+            dropped = ~answer.kept & ~answer.masked
+            self.row.show_row(answer.cells, answer.dropped_row, answer.masked, dropped, names, weights=on_weights)
+            self._say_row(answer.row, float(np.nansum(answer.dropped_row)))
+
+    def _say_row(self, row: int, total: float) -> None:
+        words = self.tr("row {n} in this draw, Σ {total} · below each cell: before dropout")
+        self.row_words.setText(words.format(n=row, total=_two(total)))
+
+    def _outline(self) -> Outline | None:
+        picture = self.snapshot.picture if self.snapshot is not None else None
+        return picture.outline if picture is not None else None
+
+    def _names(self, n_keys: int) -> tuple[str, ...]:
+        outline = self._outline()
+        if outline is not None and len(outline.tokens) == n_keys:
+            return tuple(outline.tokens)
+        return self.answer.tokens if self.answer is not None else ()
+
+    # ----------------------------------------------------------------------------------------------------- many draws
+
+    def show_answer(self, answer: Answer) -> None:
+        assert isinstance(answer, DropoutAnswer)  # noqa: S101 (this page's study)
+        first = self.answer is None
+        self.answer = answer
+        self._show_results(True)
+        if first:
+            self._show_row()
+        self._show_sums(answer)
+        self._show_errors(answer)
+        self._show_vanished(answer)
+        if answer.mean_map is not None and answer.whole_map is not None and answer.hidden_map is not None:
+            self._show_maps(answer)
+        self.verdict.setText(self._told(answer))
+
+    def _told(self, answer: DropoutAnswer) -> str:
+        row, n = answer.row, int(answer.n_visible[answer.row])
+        mean = float(np.nanmean(answer.sums))
+        words = self.tr("Over {draws} draws row {row} sums to {mean} ± {sd}; theory says {theory} ± {deviation}.")
+        words = words.format(
+            row=row, mean=_two(mean), sd=_two(float(np.nanstd(answer.sums))), draws=f"{answer.done:,}",
+            theory=_two(answer.mean), deviation=_two(answer.deviation),
+        )  # fmt: skip
+        gone = self.tr("It was dropped whole in {share} % of them: p^{n} {closed}.").format(
+            share=f"{100 * answer.vanished[row]:.1f}", n=n, closed=_percent(100 * float(answer.vanishing[row]))
+        )
+        if self.snapshot is not None and not self.snapshot.spec.training:
+            return f"{self.tr('Inference drops nothing; this is what training would do.')} {words} {gone}"
+        return f"{words} {gone}"
+
+    def _show_sums(self, answer: DropoutAnswer) -> None:
+        sums = answer.sums[np.isfinite(answer.sums)]
+        mean, deviation = answer.mean, answer.deviation
+        if not len(sums) or not math.isfinite(mean):
+            self.sums.show_plot(None)
+            return
+        reach = max(3.6 * deviation, 1e-9)
+        low, high = min(mean - reach, float(sums.min())), max(mean + reach, float(sums.max()))
+        if answer.site == "weights":
+            low = min(0.0, float(sums.min()))
+        heights, edges = np.histogram(sums, bins=32, range=(low, high))
+        x = np.linspace(low, high, 160)
+        width = edges[1] - edges[0]
+        curves: tuple[Curve, ...] = ()
+        if deviation > 0:
+            normal = len(sums) * width * np.exp(-(((x - mean) / deviation) ** 2) / 2)
+            label = self.tr("normal curve with √(p/(1−p)·Σw²) = {sd}").format(sd=f"{deviation:.3f}")
+            curves = (Curve(x, normal / (deviation * math.sqrt(2 * math.pi)), label, "ink"),)
+        marks = [Mark(mean, self.tr("mean {mean}").format(mean=_two(mean)), "muted", upright=True)]
+        drawn = self._drawn()
+        after = None if drawn is None else drawn.stages.get("dropped_weights", drawn.stages.get("dropped_context"))
+        if after is not None:
+            now = float(np.nansum(after))
+            marks.append(Mark(now, self.tr("this draw {sum}").format(sum=_two(now)), "amber", upright=True))
+        tallest = max(float(heights.max()), *(float(np.max(curve.y)) for curve in curves), 1.0)
+        self.sums.show_plot(
+            Plot(
+                bars=(Bars(edges, heights, self.tr("{n} draws").format(n=f"{answer.done:,}")),),
+                curves=curves,
+                marks=tuple(marks),
+                x_label=self.tr("sum of row {n} after dropout").format(n=answer.row),
+                y_label=self.tr("draws"),
+                x_range=(float(low), float(high)),
+                y_range=(0.0, 1.25 * tallest),
+            )
+        )
+
+    def _show_errors(self, answer: DropoutAnswer) -> None:
+        steps = answer.steps
+        self.errors.show_plot(
+            Plot(
+                curves=(
+                    Curve(steps, answer.largest, self.tr("largest"), "accent", dots=True),
+                    Curve(steps, answer.average, self.tr("mean"), "teal", dots=True),
+                    Curve(steps, answer.expected, "1/√N", "muted", dashed=True),
+                ),
+                x_label=self.tr("draws N"),
+                y_label=self.tr("how far the mean map is from the undropped one"),
+                x_log=True,
+                y_log=True,
+                x_range=(1.0, float(max(answer.total, 2))),
+            )
+        )
+
+    def _show_vanished(self, answer: DropoutAnswer) -> None:
+        lines = []
+        for row in range(min(len(answer.vanished), _ROWS_TOLD)):
+            n, seen, closed = int(answer.n_visible[row]), 100 * answer.vanished[row], 100 * answer.vanishing[row]
+            name = self._row_name(answer, row)
+            lines.append((name, str(n), f"{seen:.1f} %", f"p^{n} {_percent(float(closed))}"))
+        self.table.show_lines(lines)
+
+    @staticmethod
+    def _row_name(answer: DropoutAnswer, row: int) -> str:
+        place = row + len(answer.tokens) - len(answer.vanished)
+        token = answer.tokens[place] if 0 <= place < len(answer.tokens) else ""
+        return f"{row} {token}" if token and token != str(row) else str(row)
+
+    def _show_maps(self, answer: DropoutAnswer) -> None:
+        assert answer.whole_map is not None and answer.mean_map is not None and answer.hidden_map is not None  # noqa: S101, PT018
+        hidden, weights = answer.hidden_map, answer.site == "weights"
+        kinds = np.where(hidden, int(CellClass.MASKED), int(CellClass.ORDINARY)).astype(np.uint8)
+        finite = answer.whole_map[np.isfinite(answer.whole_map) & ~hidden]
+        most = float(np.abs(finite).max()) if finite.size else 1.0
+        most = most or 1.0
+        scale = Scale(0.0, most) if weights else Scale(-most, most, diverging=True)
+        tokens = answer.tokens if weights and max(hidden.shape) <= _LABELLED_MAP else ()
+        stage = "weights" if weights else "context"
+        told = (
+            (self.whole_map, answer.whole_map, self.tr("without dropout")),
+            (self.mean_map, answer.mean_map, self.tr("mean of {n} draws").format(n=f"{answer.done:,}")),
+        )
+        for view, values, title in told:
+            sound = np.where(np.isnan(values), int(CellClass.NAN), kinds).astype(np.uint8)
+            view.show_matrix(
+                np.asarray(values, np.float64), sound, scale=scale, tokens=tokens, title=title, stage=stage
+            )
+
+
+def _alike(one: DropoutQuestion, other: DropoutQuestion) -> bool:
+    """Whether two questions differ in their first draw alone, so that the answer to one tells about both."""
+    return one.spec == edited(other.spec, dropout_seed=one.spec.dropout_seed) and (one.head, one.row) == (
+        other.head,
+        other.row,
+    )
+
+
+def _two(value: float) -> str:
+    """Two decimals and a true minus sign."""
+    return f"{value:.2f}".replace("-0.00", "0.00").replace("-", "−")
+
+
+def _percent(value: float) -> str:
+    return "<\u00a00.01\u00a0%" if 0 < value < 0.01 else f"=\u00a0{number_words(value)}\u00a0%"

@@ -1,0 +1,315 @@
+"""The Exam page: layers trained on random tokens under several masks, and what they know without the answer."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QSlider,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+
+from attnviz.figure.plots import Curve, Mark, Plot, Role
+from attnviz.frames import CellClass, Scale
+from attnviz.questions import Answer, Question
+from attnviz.questions.exam import EXAM_MASKS, ExamAnswer, ExamCurve, ExamQuestion, exam_mask, exam_mask_of
+from attnviz.session import Snapshot
+from attnviz.spec import Causal
+from attnviz.views.fields import muted_label
+from attnviz.views.pages.page import Page
+from attnviz.views.pages.peek_map import PeekMap
+from attnviz.views.pages.reflow import Reflow
+from attnviz.views.plot import PlotView
+
+_ROLES: dict[str, Role] = {
+    "none": "amber", "fill-0": "violet", "multiply": "teal", "three-step": "green", "neg-inf": "accent",
+}  # fmt: skip
+_CEILING = 14.0
+"""Losses above leave the plot; the words have their number."""
+
+
+class ExamPage(Page):
+    """Run trains; the slider, or Replay, goes through what was streamed."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._answer: ExamAnswer | None = None
+        self._spec_mask = "neg-inf"
+        self._touched = False
+        self._following = True
+        self.boxes: dict[str, QCheckBox] = {}
+        self._make_choices()
+        self._make_buttons()
+        self.plot = PlotView()
+        self.plot.setMinimumHeight(260)
+        self.plot.setAccessibleName(self.tr("loss in training and in the exam"))
+        self.body.addWidget(self.plot, 1)
+        self._make_replay()
+        self._make_maps()
+        self._verdict = QLabel()
+        self._verdict.setProperty("role", "second")
+        self._verdict.setWordWrap(True)
+        self.body.addWidget(self._verdict)
+        self._say_task()
+        self._timer_id = 0
+
+    # --------------------------------------------------------------------------------------------------------- making
+
+    def _make_choices(self) -> None:
+        self._grid = QGridLayout()
+        self._grid.setHorizontalSpacing(14)
+        for name in EXAM_MASKS:
+            self._add_box(name)
+        self.body.addLayout(self._grid)
+
+    def _add_box(self, name: str) -> QCheckBox:
+        box = QCheckBox(self._mask_words(name))
+        box.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        box.clicked.connect(self._on_box)
+        place = len(self.boxes)
+        self.boxes[name] = box
+        self._grid.addWidget(box, *divmod(place, 3))
+        return box
+
+    def _mask_words(self, name: str) -> str:
+        mode, fill = exam_mask(name)
+        words = {
+            "none": self.tr("no mask"), "multiply": self.tr("multiply"), "three-step": self.tr("three-step"),
+            "neg-inf": "−∞", "add": self.tr("add −∞"), "fill-0": self.tr("fill 0"),
+        }  # fmt: skip
+        number = f"{fill:g}".replace("-", "−")
+        return words.get(name) or (self.tr("add {n}") if mode == "add" else self.tr("fill {n}")).format(n=number)
+
+    def _make_buttons(self) -> None:
+        line = QHBoxLayout()
+        self.run = QPushButton(self.tr("Run"))
+        self.run.setToolTip(self.tr("train a layer under each mask, 200 steps: some tenths of a second each"))
+        self.run.clicked.connect(self._on_run)
+        self.replay = QPushButton(self.tr("Replay"))
+        self.replay.setToolTip(self.tr("go through the steps once more"))
+        self.replay.clicked.connect(self._on_replay)
+        self.seed = QSpinBox()
+        self.seed.setRange(0, 999_999)
+        self.seed.setValue(123)
+        self.seed.setToolTip(self.tr("other numbers to begin with, and other papers"))
+        words = QLabel(self.tr("seed"))
+        words.setBuddy(self.seed)
+        for button in (self.run, self.replay):
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+            line.addWidget(button)
+        line.addStretch(1)
+        line.addWidget(words)
+        line.addWidget(self.seed)
+        self.body.addLayout(line)
+
+    def _make_replay(self) -> None:
+        line = QHBoxLayout()
+        self.slider = QSlider(Qt.Orientation.Horizontal)
+        self.slider.setAccessibleName(self.tr("training step"))
+        self.slider.setToolTip(self.tr("go back to an earlier step"))
+        self.slider.setRange(0, 0)
+        self.slider.valueChanged.connect(self._on_slid)
+        self._step = QLabel(self.tr("step 200 of 200"))
+        self._step.setFixedWidth(self._step.sizeHint().width() + 8)
+        self._step.setText("")
+        self._step.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        line.addWidget(self.slider, 1)
+        line.addWidget(self._step)
+        self.body.addLayout(line)
+
+    def _make_maps(self) -> None:
+        self._maps_row = Reflow(104, (5, 3, 2, 1))
+        self.maps: dict[str, tuple[QWidget, PeekMap, QLabel]] = {}
+        self.body.addWidget(self._maps_row)
+        self._maps_words = muted_label()
+        self.body.addWidget(self._maps_words)
+
+    def _map_for(self, name: str) -> tuple[QWidget, PeekMap, QLabel]:
+        if name not in self.maps:
+            holder, shown, words = QWidget(), PeekMap(), QLabel(self._mask_words(name))
+            words.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+            column = QVBoxLayout(holder)
+            column.setContentsMargins(0, 0, 0, 0)
+            column.setSpacing(2)
+            column.addWidget(shown)
+            column.addWidget(words)
+            self.maps[name] = holder, shown, words
+        return self.maps[name]
+
+    # -------------------------------------------------------------------------------------------------------- present
+
+    def present(self, snapshot: Snapshot) -> None:
+        super().present(snapshot)
+        mask = exam_mask_of(snapshot.spec)
+        if mask not in self.boxes:
+            self._add_box(mask)
+        if not self._touched and (mask != self._spec_mask or not any(box.isChecked() for box in self.boxes.values())):
+            for name, box in self.boxes.items():
+                box.setChecked(name in ("none", mask))
+        self._spec_mask = mask
+        self._refresh_buttons()
+
+    def question(self) -> Question | None:
+        chosen = tuple(name for name, box in self.boxes.items() if box.isChecked())
+        return ExamQuestion(masks=chosen, seed=self.seed.value()) if chosen else None
+
+    def _say_task(self) -> None:
+        self.say(
+            self.tr(
+                "One attention layer learns to guess the next of six random letters. Nobody can know it, so nobody "
+                "honest gets below ln 6 = 1.79. Who does?"
+            )
+        )
+
+    def _refresh_buttons(self) -> None:
+        self.run.setEnabled(any(box.isChecked() for box in self.boxes.values()))
+        self.replay.setEnabled(self._answer is not None and not self.running)
+
+    @Slot()
+    def _on_box(self) -> None:
+        self._touched = True
+        self._refresh_buttons()
+
+    @Slot()
+    def _on_run(self) -> None:
+        self._stop_replay()
+        self._following = True
+        self.ask()
+        self._refresh_buttons()
+
+    # ---------------------------------------------------------------------------------------------------------- answer
+
+    def show_answer(self, answer: Answer) -> None:
+        if not isinstance(answer, ExamAnswer):
+            return
+        fresh = self._answer is None or answer.question != self._answer.question
+        self._answer = answer
+        if fresh:
+            self._following = True
+            self._place_maps(answer)
+        last = len(answer.curves[0].steps) - 1
+        blocked = self.slider.blockSignals(True)
+        self.slider.setRange(0, last)
+        if self._following:
+            self.slider.setValue(last)
+        self.slider.blockSignals(blocked)
+        self._show_step()
+
+    def take_end(self) -> None:
+        super().take_end()
+        self._refresh_buttons()
+
+    @Slot()
+    def call_off(self) -> None:
+        super().call_off()
+        self._refresh_buttons()
+
+    def _place_maps(self, answer: ExamAnswer) -> None:
+        length = len(answer.sample)
+        holders = []
+        for curve in answer.curves:
+            holder, shown, _ = self._map_for(curve.mask)
+            shown.set_shape(Causal(), length, length)
+            holders.append(holder)
+        self._maps_row.set_widgets(holders)
+
+    def _show_step(self) -> None:
+        answer = self._answer
+        if answer is None:
+            return
+        at = self.slider.value()
+        step, steps = int(answer.curves[0].steps[at]), answer.question.steps
+        self._step.setText(self.tr("step {n} of {steps}").format(n=step, steps=steps))
+        self.plot.show_plot(self._plot_of(answer, at))
+        for curve in answer.curves:
+            weights = curve.weights[at]
+            hides = exam_mask(curve.mask)[0] in ("multiply", "three-step")
+            masked = np.triu(np.ones(weights.shape, bool), 1) & ((weights == 0) & (curve.mask != "none"))
+            kinds = np.where(masked, int(CellClass.MASKED), int(CellClass.ORDINARY)).astype(np.uint8)
+            self._map_for(curve.mask)[1].show_matrix(
+                weights, kinds, scale=Scale(0.0, 1.0), colours=self._colours, tokens=answer.sample, numbers=False,
+                sums=hides,
+            )  # fmt: skip
+        self._maps_words.setText(
+            self.tr(
+                "One paper's weights. Red: keys after the query; a copier lights up one step right of the diagonal."
+            )
+        )
+        self._verdict.setText("\n".join(self._told(curve, answer.floor, at) for curve in answer.curves))
+
+    @property
+    def _colours(self) -> str:
+        return self.snapshot.view.colours if self.snapshot is not None else "viridis"
+
+    def _plot_of(self, answer: ExamAnswer, at: int) -> Plot:
+        curves: list[Curve] = []
+        for curve in answer.curves:
+            words, role = self._mask_words(curve.mask), _ROLES.get(curve.mask, "ink")
+            seen = slice(0, at + 1)
+            curves.append(Curve(curve.steps[seen], curve.training[seen], self.tr("{mask}: training").format(mask=words),
+                                role))  # fmt: skip
+            curves.append(Curve(curve.steps[seen], curve.exam[seen], self.tr("exam"), role, dashed=True))
+        floor = self.tr("nobody honest gets below ln {v} = {floor}").format(
+            v=answer.question.vocabulary, floor=f"{answer.floor:.2f}"
+        )
+        return Plot(
+            curves=tuple(curves), marks=(Mark(answer.floor, floor, "ink"),), x_label=self.tr("training steps"),
+            y_label=self.tr("loss (nats a letter)"), x_range=(0.0, float(answer.question.steps)),
+            y_range=(0.0, _CEILING),
+        )  # fmt: skip
+
+    def _told(self, curve: ExamCurve, floor: float, at: int) -> str:
+        """What happened under one mask, up to a step."""
+        training, exam = float(curve.training[at]), float(curve.exam[at])
+        numbers = self.tr("{mask}: training says {training}, the exam says {exam}").format(
+            mask=self._mask_words(curve.mask), training=f"{training:.2f}", exam=f"{exam:.2f}"
+        )
+        verdict = curve.verdict(floor, at)
+        if verdict == "copied":
+            if exam_mask(curve.mask)[0] == "multiply":
+                words = self.tr("no weight above the diagonal, and yet it copied: the answer hid in the row's sum")
+            else:
+                words = self.tr("it copied the answer that stood in its input")
+        elif verdict == "honest":
+            words = self.tr("it guesses, as it must")
+        else:
+            words = self.tr("it is still learning")
+        return f"{numbers}: {words}."
+
+    # ---------------------------------------------------------------------------------------------------------- replay
+
+    @Slot(int)
+    def _on_slid(self, value: int) -> None:
+        self._following = value == self.slider.maximum()
+        self._show_step()
+
+    @Slot()
+    def _on_replay(self) -> None:
+        self._stop_replay()
+        self.slider.setValue(0)
+        self._timer_id = self.startTimer(60)
+
+    def _stop_replay(self) -> None:
+        if self._timer_id:
+            self.killTimer(self._timer_id)
+            self._timer_id = 0
+
+    def timerEvent(self, event: object) -> None:
+        """One step of the replay."""
+        del event
+        if self.slider.value() >= self.slider.maximum():
+            self._stop_replay()
+        else:
+            self.slider.setValue(self.slider.value() + 1)
+
+    def set_active(self, active: bool) -> None:
+        if not active:
+            self._stop_replay()
+        super().set_active(active)

@@ -1,0 +1,218 @@
+"""The Heads page: stacked and split drawn as they are, and why the printed outputs of one function differ."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
+
+from attnviz.frames import CellClass, Scale
+from attnviz.questions import Answer, Question
+from attnviz.questions.heads import FormsCompared, HeadsAnswer, HeadsQuestion, LadderStep
+from attnviz.session import Snapshot
+from attnviz.spec import SpecError, edited, fixed_by
+from attnviz.views.fields import muted_label
+from attnviz.views.pages.compare import short_number
+from attnviz.views.pages.forms import FormDiagram, sizes_of
+from attnviz.views.pages.number_table import Entry, NumberTable
+from attnviz.views.pages.page import Page
+from attnviz.views.pages.peek_map import PeekMap
+from attnviz.views.pages.reflow import Reflow
+
+
+class HeadsPage(Page):
+    """Emits a whole spec where the other form is chosen."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._asked: Question | None = None
+        self._answer: HeadsAnswer | None = None
+        self.stacked, self.split = FormDiagram("stacked"), FormDiagram("split")
+        self._forms = Reflow(250, (2, 1))
+        self._forms.set_widgets([self.stacked, self.split])
+        self.body.addWidget(self._forms)
+        self._shapes, self._book, self._reason = muted_label(), muted_label(), muted_label()
+        for label in (self._shapes, self._book, self._reason):
+            self.body.addWidget(label)
+        line = QHBoxLayout()
+        self.use = QPushButton()
+        self.use.clicked.connect(self._on_use)
+        self.copy = QPushButton(self.tr("Copy weights"))
+        self.copy.setCheckable(True)
+        self.copy.setToolTip(
+            self.tr("write one form's weights into the other, in these sizes, and compare the outputs")
+        )
+        self.copy.toggled.connect(self._show_compared)
+        for button in (self.use, self.copy):
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+            line.addWidget(button)
+        line.addStretch(1)
+        self.body.addLayout(line)
+        self._compared = QLabel()
+        self._compared.setWordWrap(True)
+        self.body.addWidget(self._compared)
+        self._heading(self.tr("WHY THE TWO PRINTED OUTPUTS DIFFER"))
+        self.ladder = NumberTable()
+        self.ladder.setAccessibleName(self.tr("reasons taken away one by one"))
+        self.body.addWidget(self.ladder)
+        self._ladder_words = muted_label()
+        self.body.addWidget(self._ladder_words)
+        self._heading(self.tr("1 × 2 × 3 × 4, TIMES ITS TRANSPOSE"))
+        self.products = (PeekMap(most=200), PeekMap(most=200))
+        self._products = Reflow(150, (2, 1))
+        self._products.set_widgets(self.products)
+        self.body.addWidget(self._products)
+        self._product_words = muted_label()
+        self.body.addWidget(self._product_words)
+        self.body.addStretch(1)
+        self._say_question()
+
+    def _heading(self, text: str) -> None:
+        label = QLabel(text)
+        label.setProperty("role", "heading")
+        label.setContentsMargins(0, 8, 0, 0)
+        self.body.addWidget(label)
+
+    def _say_question(self) -> None:
+        self.say(
+            self.tr(
+                "Two ways to write the same function: small matrices head by head, or one large product that is cut. "
+                "With the same weights they give the same numbers."
+            )
+        )
+
+    # -------------------------------------------------------------------------------------------------------- present
+
+    def present(self, snapshot: Snapshot) -> None:
+        super().present(snapshot)
+        spec = snapshot.spec
+        outline = snapshot.picture.outline if snapshot.picture is not None else None
+        sizes = sizes_of(spec, outline.n_keys if outline is not None else 0)
+        fixed = fixed_by(spec.source).get("implementation")
+        self.stacked.show_sizes(sizes, lit=spec.implementation == "stacked")
+        self.split.show_sizes(sizes, lit=spec.implementation == "split")
+        self._forms.setVisible(sizes is not None)
+        self._shapes.setVisible(sizes is not None)
+        self._book.setVisible(sizes is not None)
+        self._reason.setText(fixed.reason if fixed is not None else "")
+        self._reason.setVisible(bool(self._reason.text()))
+        self.use.setVisible(sizes is not None)
+        self.use.setEnabled(fixed is None)
+        other = "split" if spec.implementation == "stacked" else "stacked"
+        self.use.setText(self.tr("use split") if other == "split" else self.tr("use stacked"))
+        if sizes is not None:
+            n, d = f"{sizes.length:,}", sizes.d_head
+            self._shapes.setText(
+                f"({n}, {sizes.d_model}) → ({n}, {sizes.d_out}) → "
+                + self.tr("split ({h}, {n}, {d})").format(h=sizes.heads, n=n, d=d)
+            )
+            self._book.setText(
+                self.tr("stacked: {d} each × {h} heads = {out} · the book's wrapper calls this d_out = {d}").format(
+                    d=d, h=sizes.heads, out=sizes.d_out
+                )
+            )
+        self._ask_anew()
+
+    def _ask_anew(self) -> None:
+        question = self.question()
+        if self.active and question is not None and question != self._asked:
+            self._asked = question
+            self._say_question()
+            self.ask()
+
+    def set_active(self, active: bool) -> None:
+        if not active and self.running:
+            self._asked = None
+        super().set_active(active)
+
+    def question(self) -> Question | None:
+        if self.snapshot is None:
+            return None
+        spec = self.snapshot.spec
+        try:  # what comes after the projections, and which form is in use, asks nothing new
+            plain = edited(
+                spec, mask="none", top_k=None, dropout=0.0, dropout_seed=spec.seed, implementation="stacked",
+                out_proj=False, batch=1,
+            )  # fmt: skip
+        except SpecError:
+            plain = spec
+        return HeadsQuestion(spec=plain)
+
+    # ---------------------------------------------------------------------------------------------------------- answer
+
+    def show_answer(self, answer: Answer) -> None:
+        if not isinstance(answer, HeadsAnswer):
+            return
+        self._answer = answer
+        self.ladder.show_lines(
+            [self.tr("taken away"), self.tr("stacked"), self.tr("split"), self.tr("largest difference")],
+            [self._step(step) for step in answer.ladder],
+        )
+        last = answer.ladder[-1]
+        self._ladder_words.setText(
+            self.tr("Both with seed 123. The same function, and here not one bit apart.")
+            if last.identical
+            else self.tr("Both with seed 123. The same function, up to rounding.")
+        )
+        self._show_product(answer)
+        self._show_compared()
+
+    def _step(self, step: LadderStep) -> list[Entry | str]:
+        words = {
+            "as printed": self.tr("nothing: as printed"), "same d_out": self.tr("d_out: 4 in both"),
+            "without out_proj": self.tr("out_proj"), "same draws": self.tr("draws: weights copied"),
+        }  # fmt: skip
+        shapes = [f"({one.shape[0]}, {one.shape[1]})" for one in (step.stacked, step.split)]
+        if step.difference is None:
+            gap = Entry(self.tr("shapes differ"), "muted")
+        elif step.identical:
+            gap = Entry(self.tr("0, bit for bit"), "accent")
+        else:
+            gap = Entry(short_number(step.difference))
+        return [words[step.name], *shapes, gap]
+
+    def _show_product(self, answer: HeadsAnswer) -> None:
+        product = answer.product
+        high = float(product.at_once.max())
+        for head, shown in enumerate(self.products):
+            values = product.at_once[head]
+            kinds = np.full(values.shape, int(CellClass.ORDINARY), np.uint8)
+            shown.show_matrix(
+                values, kinds, scale=Scale(0.0, high), title=self.tr("head {n}").format(n=head), stage="scores"
+            )
+        self._product_words.setText(
+            self.tr("Computed at once and head by head: equal bit for bit.")
+            if product.identical
+            else self.tr("Computed at once and head by head: up to {n} apart.").format(
+                n=short_number(float(np.abs(product.at_once - product.by_head).max()))
+            )
+        )
+
+    @Slot()
+    def _show_compared(self) -> None:
+        answer = self._answer
+        forms = answer.forms if answer is not None else None
+        self.copy.setVisible(forms is not None)
+        if forms is None:
+            self._compared.setText("")
+        else:
+            self._compared.setText(self._words_of(forms))
+
+    def _words_of(self, forms: FormsCompared) -> str:
+        if not self.copy.isChecked():
+            return self.tr("As drawn, both from one seed, their outputs are up to {n} apart: other draws.").format(
+                n=short_number(forms.drawn)
+            )
+        if forms.identical:
+            return self.tr("With copied weights not one bit of {n} tokens' outputs differs.").format(n=forms.tokens)
+        return self.tr("With copied weights they are up to {n} apart: rounding.").format(n=short_number(forms.copied))
+
+    @Slot()
+    def _on_use(self) -> None:
+        if self.snapshot is None:
+            return
+        other = "split" if self.snapshot.spec.implementation == "stacked" else "stacked"
+        try:
+            self.spec_edited.emit(edited(self.snapshot.spec, implementation=other))
+        except SpecError as error:
+            self.say(str(error))

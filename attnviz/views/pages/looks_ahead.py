@@ -1,0 +1,98 @@
+"""How much of each row looks ahead without a mask: thirty draws beside what equal weights would give."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSignalBlocker, Qt, Slot
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSpinBox, QWidget
+
+from attnviz.figure.plots import Curve, Plot
+from attnviz.questions import Answer, Question
+from attnviz.questions.future_share import FutureShareAnswer, FutureShareQuestion
+from attnviz.session import Snapshot
+from attnviz.views.number_table import NumberTable
+from attnviz.views.pages.page import Page
+from attnviz.views.plot import PlotView
+
+_LESSON_SEED = 7
+
+
+class LooksAheadPage(Page):
+    """A curve and a table of percent by row. It starts by itself; another seed draws other queries and keys."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.answer: FutureShareAnswer | None = None
+        self.seed = QSpinBox()
+        self.seed.setRange(0, 99_999)
+        self.seed.setValue(_LESSON_SEED)
+        self.seed.setKeyboardTracking(False)
+        self.seed.setToolTip(self.tr("seed of the draws; 7 is the lesson's"))
+        self.seed.setAccessibleName(self.tr("seed"))
+        self.again = QPushButton(self.tr("draw 30 others"))
+        self.again.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.about = QLabel(self.tr("8 tokens, 16 dimensions, Q and K drawn at random"))
+        self.about.setProperty("role", "muted")
+        self.about.setWordWrap(True)
+        line = QHBoxLayout()
+        line.addStretch(1)
+        line.addWidget(QLabel(self.tr("seed")))
+        line.addWidget(self.seed)
+        line.addWidget(self.again)
+        self.plot = PlotView()
+        self.plot.setFixedHeight(260)
+        self.plot.setAccessibleName(self.tr("share of each row's weight on the future"))
+        self.table = NumberTable([self.tr("row"), self.tr("no mask"), self.tr("equal"), self.tr("masked")])
+        self.body.addWidget(self.about)
+        self.body.addLayout(line)
+        self.body.addWidget(self.plot)
+        self.body.addWidget(self.table)
+        self.body.addStretch(1)
+        self.seed.valueChanged.connect(self._on_seed)
+        self.again.clicked.connect(self._on_again)
+        self.say(self.tr("Without a mask, how much of each row looks at words that are not written yet?"))
+
+    def present(self, snapshot: Snapshot) -> None:
+        super().present(snapshot)
+        if self.active and not self.running and (self.answer is None or not self.answer.finished):
+            self.ask()
+
+    def question(self) -> Question | None:
+        return FutureShareQuestion(seed=self.seed.value())
+
+    @Slot(int)
+    def _on_seed(self, _seed: int) -> None:
+        self.ask()
+
+    @Slot()
+    def _on_again(self) -> None:
+        blocker = QSignalBlocker(self.seed)
+        self.seed.setValue((self.seed.value() + 1) % (self.seed.maximum() + 1))
+        del blocker
+        self.ask()
+
+    def show_answer(self, answer: Answer) -> None:
+        assert isinstance(answer, FutureShareAnswer)  # noqa: S101 (this page's study)
+        self.answer = answer
+        rows = range(len(answer.unmasked))
+        mean = self.tr("no mask, mean of {n} draws").format(n=answer.done)
+        self.plot.show_plot(
+            Plot(
+                curves=(
+                    Curve([*rows], answer.unmasked, mean, "leak", dots=True),
+                    Curve([*rows], answer.theory, self.tr("equal weights"), "muted", dashed=True),
+                    Curve([*rows], answer.masked, self.tr("masked"), "accent", dots=True),
+                ),
+                x_label=self.tr("row"),
+                y_label=self.tr("% of the row's weight on the future"),
+                y_range=(0.0, 100.0),
+                x_names=tuple((float(row), str(row)) for row in rows),
+            )
+        )
+        columns = answer.unmasked, answer.theory, answer.masked
+        self.table.show_lines([(str(row), *(f"{numbers[row]:.1f} %" for numbers in columns)) for row in rows])
+        self.say(
+            self.tr(
+                "Row 0 gives {first} % of its weight to words that are not written yet; equal weights would give "
+                "{theory} %. The last row has nothing ahead of it. A mask makes it 0 everywhere."
+            ).format(first=f"{answer.unmasked[0]:.1f}", theory=f"{answer.theory[0]:.1f}")
+        )

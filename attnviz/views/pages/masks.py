@@ -1,0 +1,321 @@
+"""The Masks page: every order side by side, the mask's own controls, and what becomes of a row that sees nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QComboBox, QFormLayout, QLabel, QVBoxLayout, QWidget
+
+from attnviz.figure.marks import cell_number
+from attnviz.questions import Answer, Question
+from attnviz.questions.gallery import DTYPES, FILLS, ORDERS, GalleryAnswer, GalleryQuestion, MaskedRow
+from attnviz.session import Snapshot
+from attnviz.spec import (
+    SHAPE_FORMS,
+    AnyShape,
+    AttentionSpec,
+    SpecError,
+    edited,
+    fill_words,
+    parse_shape,
+    shape_text,
+)
+from attnviz.views.fields import Fields, muted_label
+from attnviz.views.pages.exhibits import Exhibits
+from attnviz.views.pages.number_table import Entry, NumberTable
+from attnviz.views.pages.page import Page
+from attnviz.views.segments import Segments
+
+_FILLS = (-math.inf, -1e9, -1e6, -1e4, 0.0)
+_RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
+_NAMED = {-math.inf: "−∞", -1e9: "−10⁹", -1e6: "−10⁶", -1e4: "−10⁴", 0.0: "0"}
+
+
+def fill_text(fill: float) -> str:
+    """A fill as it is written here: −∞, −10⁹, −17.3."""
+    return _NAMED.get(fill) or f"{fill:,.10g}".replace("-", "−")
+
+
+def read_fill(text: str) -> float:
+    """The number that ``text`` names: −∞, -inf, −10⁹, -1e9, −17.3. Raises `SpecError` for anything else."""
+    plain = text.strip().replace("−", "-").replace(",", "").replace("∞", "inf")
+    base, raised = plain.rstrip("⁰¹²³⁴⁵⁶⁷⁸⁹⁻"), ""
+    if base != plain and base in ("10", "-10"):
+        raised = plain[len(base) :].translate(_RAISED)
+        plain = f"{base[:-2]}1e{raised}"
+    try:
+        fill = float(plain)
+    except ValueError:
+        raise SpecError("fill", f"fill is {text!r}: give −∞ or a number, such as −10⁹ or -17.3") from None
+    return fill
+
+
+def order_of(spec: AttentionSpec) -> str | None:
+    """Which of the gallery's orders is the spec's own mask; None for another fill or an added mask."""
+    if spec.mask in ("none", "multiply", "three-step"):
+        return spec.mask
+    if spec.mask == "neg-inf":
+        return {-math.inf: "neg-inf", 0.0: "fill-0"}.get(spec.fill)
+    return None
+
+
+class MasksPage(Page):
+    """A click on a map of the gallery makes it the window's mask."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._asked: Question | None = None
+        self._answer: GalleryAnswer | None = None
+        self.exhibits = Exhibits()
+        self.exhibits.chosen.connect(self._on_chosen)
+        self.body.addWidget(self.exhibits)
+        self._fields = Fields(self, _without_effect)
+        self._fields.spec_edited.connect(self.spec_edited)
+        self._make_controls()
+        self._make_tables()
+        self.body.addStretch(1)
+        self._say_question()
+
+    # --------------------------------------------------------------------------------------------------------- making
+
+    def _heading(self, text: str) -> None:
+        label = QLabel(text)
+        label.setProperty("role", "heading")
+        label.setContentsMargins(0, 8, 0, 0)
+        label.setWordWrap(True)
+        self.body.addWidget(label)
+
+    def _make_controls(self) -> None:
+        self._heading(self.tr("THE WINDOW'S MASK"))
+        choices = [
+            ("none", self.tr("none")), ("three-step", self.tr("three-step")), ("neg-inf", "−∞"),
+            ("multiply", self.tr("multiply")), ("add", self.tr("add")),
+        ]  # fmt: skip
+        self.mode = Segments(choices)
+        tips = {
+            "none": self.tr("every word sees all"),
+            "three-step": self.tr("softmax, × triangle, ÷ row sum"),
+            "neg-inf": self.tr("the fill over hidden scores, then the softmax"),
+            "multiply": self.tr("the mistake: softmax, × triangle, and no division"),
+            "add": self.tr("scores + M, where M is 0 or the fill, then the softmax"),
+        }
+        for value, tip in tips.items():
+            self.mode.buttons[value].setToolTip(tip)
+        row = QVBoxLayout()
+        self._fields.add("mask", self.mode, self.mode.chosen, self.mode.set_value, words=self.tr("mask"), into=row)
+        self.body.addLayout(row)
+        form = QFormLayout()
+        form.setRowWrapPolicy(QFormLayout.RowWrapPolicy.DontWrapRows)
+        form.setLabelAlignment(Qt.AlignmentFlag.AlignLeft)
+        self.fill = QComboBox()
+        self.fill.setEditable(True)
+        self.fill.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
+        self.fill.addItems([fill_text(fill) for fill in _FILLS])
+        self.fill.setToolTip(self.tr("what hidden scores are filled with: choose one, or type any number"))
+        line = self.fill.lineEdit()
+        assert line is not None  # noqa: S101 (it is editable)
+        line.setMaxLength(24)
+        line.editingFinished.connect(self._on_fill_typed)
+        self.fill.textActivated.connect(self._on_fill)
+        self._fields.add_row("fill", self.tr("fill"), form, self.fill, self._show_fill)
+        self._held = muted_label()
+        form.addRow(self._held)
+        tip = self.tr("which keys a query may see: {forms}").format(forms=SHAPE_FORMS)
+        self._fields.add_line(
+            "mask_shape", self.tr("shape"), form, _read_shape, tip, write=shape_text, longest=1000
+        )  # fmt: skip
+        self.body.addLayout(form)
+        boolean = muted_label()
+        boolean.setText(
+            self.tr(
+                "A boolean mask: in scaled_dot_product_attention, and in a mask's file here, True keeps a cell; "
+                "in nn.MultiheadAttention True drops it."
+            )
+        )
+        self.body.addWidget(boolean)
+
+    def _make_tables(self) -> None:
+        self._heading(self.tr("A ROW THAT SEES NOTHING: ITS ANSWERS"))
+        self._row_words = muted_label()
+        self.body.addWidget(self._row_words)
+        self.masked_row = NumberTable()
+        self.masked_row.setAccessibleName(self.tr("a fully masked row"))
+        self.body.addWidget(self.masked_row)
+        self._heading(self.tr("HOW DEEP MUST A FILL LIE?"))
+        self._depth_words = muted_label()
+        self.body.addWidget(self._depth_words)
+        self.depths = NumberTable()
+        self.depths.setAccessibleName(self.tr("weight of a hidden cell by fill and dtype"))
+        self.body.addWidget(self.depths)
+
+    # -------------------------------------------------------------------------------------------------------- present
+
+    def present(self, snapshot: Snapshot) -> None:
+        super().present(snapshot)
+        self._fields.present(snapshot)
+        spec = snapshot.spec
+        self.exhibits.set_present(order_of(spec))
+        self._held.setText(fill_words(spec) or "")
+        self._held.setVisible(bool(self._held.text()))
+        if self._answer is not None:
+            self._show_depths(self._answer)
+        question = self.question()
+        if self.active and question != self._asked:
+            self._asked = question
+            if question is None:
+                self.exhibits.clear()
+            self._say_question()
+            self.ask()
+
+    def set_active(self, active: bool) -> None:
+        if not active and self.running:
+            self._asked = None  # what was called off is asked again
+        super().set_active(active)
+
+    def question(self) -> Question | None:
+        if self.snapshot is None:
+            return None
+        spec, head = self.snapshot.spec, self.snapshot.view.head or 0
+        selected = self.snapshot.selected
+        try:  # what the gallery sets itself, and what comes after the weights, asks nothing new
+            plain = edited(
+                spec, mask="neg-inf", fill=-math.inf, top_k=None, dropout=0.0, dropout_seed=spec.seed, training=False
+            )
+            return GalleryQuestion(
+                spec=plain, head=min(head, spec.num_heads - 1), row=None if selected is None else selected.row
+            )
+        except SpecError as error:
+            self.say(str(error))
+            return None
+
+    def _say_question(self) -> None:
+        self.say(
+            self.tr(
+                "Two lessons, two orders: one masks before the softmax, the other after it. Who is right? Both, "
+                "if the second divides again. Look at Σ."
+            )
+        )
+
+    # ---------------------------------------------------------------------------------------------------------- answer
+
+    def show_answer(self, answer: Answer) -> None:
+        if not isinstance(answer, GalleryAnswer) or self.snapshot is None:
+            return
+        self._answer = answer
+        self.exhibits.show_answer(answer, answer.question.spec.mask_shape, self.snapshot.view.colours)
+        self._show_masked_row(answer)
+        self._show_depths(answer)
+
+    def take_failure(self, sentence: str) -> None:
+        super().take_failure(sentence)
+        self.exhibits.clear()
+
+    def _show_masked_row(self, answer: GalleryAnswer) -> None:
+        scores = [f"{score:.2f}".rstrip("0").rstrip(".").replace("-", "−") for score in answer.scores]
+        self._row_words.setText(
+            self.tr("Scores {scores}, all of them hidden, in {dtype}:").format(
+                scores="  ".join(scores), dtype=answer.question.spec.dtype
+            )
+        )
+        names = {
+            "fill -inf": self.tr("fill −∞"), "fill -1e9": self.tr("fill −10⁹"), "add -1e9": self.tr("add −10⁹"),
+            "sdpa": self.tr("SDPA, boolean"),
+        }  # fmt: skip
+        lines: list[list[Entry | str]] = [
+            [self._named(row, names, answer), *map(_weight, row.weights.tolist())] for row in answer.masked_row
+        ]
+        self.masked_row.show_lines(["", *scores], lines)
+
+    def _named(self, row: MaskedRow, names: Mapping[str, str], answer: GalleryAnswer) -> Entry:
+        dtype = "" if row.dtype == answer.question.spec.dtype else f" · {row.dtype}"
+        if row.refused:
+            tip = self.tr("torch's masked_fill refuses this number in {dtype}; cast, it is −∞").format(dtype=row.dtype)
+            return Entry(f"{names[row.how]} = −∞{dtype}", "ink", tip)
+        return Entry(names[row.how] + dtype)
+
+    def _show_depths(self, answer: GalleryAnswer) -> None:
+        assert self.snapshot is not None  # noqa: S101 (asked for one)
+        dtype = self.snapshot.spec.dtype
+        largest = fill_text(round(answer.largest, 2))
+        self._depth_words.setText(
+            self.tr(
+                "Weight of a hidden cell beside a visible score of {largest}. In {dtype} a fill must lie {depth} below "
+                "the largest score; red still weighs something."
+            ).format(largest=largest, dtype=dtype, depth=f"{answer.thresholds[dtype]:.1f}")
+        )
+        by = {(depth.fill, depth.dtype): depth for depth in answer.depths}
+        lines = []
+        for fill in FILLS:
+            line = [Entry(fill_text(fill))]
+            for kind in DTYPES:
+                depth = by[fill, kind]
+                held = "" if depth.held == fill else self.tr("held as {number}").format(number=fill_text(depth.held))
+                if depth.refused:
+                    held = self.tr("masked_fill refuses it; cast, it is {number}").format(number=fill_text(depth.held))
+                leaks = depth.weight > 0
+                line.append(Entry(_short(depth.weight), "leak" if leaks else "muted", held))
+            lines.append(line)
+        self.depths.show_lines([self.tr("fill"), *DTYPES], lines, lit=1 + DTYPES.index(dtype))
+
+    # ----------------------------------------------------------------------------------------------------------- edits
+
+    @Slot(str)
+    def _on_chosen(self, order: str) -> None:
+        if self.snapshot is None:
+            return
+        changes: dict[str, Any] = dict(ORDERS[order])
+        try:
+            self.spec_edited.emit(edited(self.snapshot.spec, **changes))
+        except SpecError as error:
+            self.say(str(error))
+
+    def _show_fill(self, fill: float) -> None:
+        if self.fill.currentText() != fill_text(fill):
+            self.fill.setEditText(fill_text(fill))
+
+    @Slot(str)
+    def _on_fill(self, text: str) -> None:
+        try:
+            self._fields.edit("fill", read_fill(text))
+        except SpecError as error:
+            self._fields.say("fill", str(error))
+
+    @Slot()
+    def _on_fill_typed(self) -> None:
+        line = self.fill.lineEdit()
+        if line is not None and line.isModified():
+            line.setModified(False)
+            self._on_fill(line.text())
+
+
+def _without_effect(spec: AttentionSpec) -> dict[str, str]:
+    reasons = {}
+    if not spec.fills:
+        reasons["fill"] = "only the masks −∞ and add fill"
+    if spec.mask == "none":
+        reasons["mask_shape"] = "nothing is masked"
+    return reasons
+
+
+def _read_shape(text: str) -> AnyShape:
+    shape = parse_shape(text)
+    if shape is None:
+        forms = SHAPE_FORMS.removesuffix(" or FILE.npy")
+        raise SpecError("mask_shape", f"mask_shape is {text!r}: give {forms}; a file is given on the command line")
+    return shape
+
+
+def _weight(weight: float) -> str:
+    if np.isnan(weight):
+        return "NaN"
+    return cell_number(weight, 4)
+
+
+def _short(weight: float) -> str:
+    if weight == 0:
+        return "0"
+    return cell_number(weight, 2) if weight >= 0.005 else f"{weight:.0e}".replace("e-0", "e−").replace("e-", "e−")

@@ -1,0 +1,131 @@
+"""What every page has: words above it, a study's progress with a button that stops it, and signals."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+
+from attnviz.questions import Answer, Question
+from attnviz.session import Snapshot
+
+
+class Page(QFrame):
+    """A card beside the maps. ``body`` takes what a page shows; `say` its sentence.
+
+    Signals: ``asked`` a `Question` for the studies' lane, ``called_off`` the name of a study to stop, ``spec_edited``,
+    ``view_edited`` and ``cell_selected`` as other views have them. A page that is not in sight asks nothing: it gets
+    `present` all the same, and `set_active` when it comes into sight or goes.
+    """
+
+    asked = Signal(object)
+    called_off = Signal(str)
+    spec_edited = Signal(object)
+    view_edited = Signal(object)
+    cell_selected = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setProperty("card", True)
+        self.active = False
+        self.snapshot: Snapshot | None = None
+        self.latest: Answer | None = None
+        """What the study of this page has answered last."""
+        self._running: str | None = None
+        self._sentence = QLabel()
+        self._sentence.setProperty("role", "second")
+        self._sentence.setWordWrap(True)
+        self._sentence.setTextFormat(Qt.TextFormat.PlainText)
+        self._progress = QProgressBar()
+        self._progress.setTextVisible(False)
+        self._progress.setMaximumHeight(6)
+        self._stop = QPushButton(self.tr("stop"))
+        self._stop.setToolTip(self.tr("stop this study; what it has found stays"))
+        self._stop.clicked.connect(self.call_off)
+        self._line = QWidget()
+        kept = self._line.sizePolicy()
+        kept.setRetainSizeWhenHidden(True)  # a study that begins must not move what is below
+        self._line.setSizePolicy(kept)
+        line = QHBoxLayout(self._line)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.addWidget(self._progress, 1)
+        line.addWidget(self._stop)
+        self._line.hide()
+        self.body = QVBoxLayout()
+        self.body.setSpacing(10)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(18, 14, 18, 14)
+        column.setSpacing(8)
+        column.addWidget(self._sentence)
+        column.addLayout(self.body, 1)
+        column.addWidget(self._line)
+
+    # What a page writes for itself ---------------------------------------------------------------------------------
+
+    def present(self, snapshot: Snapshot) -> None:
+        """Show what belongs to ``snapshot``; emits nothing but ``asked``, and that only while active."""
+        self.snapshot = snapshot
+
+    def show_answer(self, answer: Answer) -> None:
+        """Show a partial or whole answer of this page's study."""
+
+    def question(self) -> Question | None:
+        """What this page would ask of its study now, None for nothing."""
+        return None
+
+    # What all pages share ------------------------------------------------------------------------------------------
+
+    def say(self, sentence: str) -> None:
+        self._sentence.setText(sentence)
+
+    def set_active(self, active: bool) -> None:
+        """The page came into sight, or went out of it: its study is then called off."""
+        self.active = active
+        if not active:
+            self.call_off()
+        elif self.snapshot is not None:
+            self.present(self.snapshot)
+
+    def ask(self) -> None:
+        """Begin the study that `question` describes, if the page is in sight."""
+        question = self.question() if self.active else None
+        if question is None:
+            return
+        self._running = question.name
+        self._progress.setRange(0, 0)
+        self._line.show()
+        self.asked.emit(question)
+
+    @Slot()
+    def call_off(self) -> None:
+        """Stop the study that runs; what it has found stays."""
+        if self._running is not None:
+            name, self._running = self._running, None
+            self._line.hide()
+            self.called_off.emit(name)
+
+    @property
+    def study(self) -> str | None:
+        """The name of the study that is under way, None where none is."""
+        return self._running
+
+    @property
+    def running(self) -> bool:
+        """Whether the page's study is under way."""
+        return self._running is not None
+
+    def take_answer(self, answer: Answer) -> None:
+        """An answer from the lane."""
+        if self._running is None:
+            return
+        self._progress.setRange(0, max(answer.total, 1))
+        self._progress.setValue(answer.done)
+        self.latest = answer
+        self.show_answer(answer)
+
+    def take_failure(self, sentence: str) -> None:
+        """The study could not answer: its words, as a sentence."""
+        self.say(sentence[:1].upper() + sentence[1:] + ("" if sentence.endswith((".", "!", "?")) else "."))
+
+    def take_end(self) -> None:
+        self._running = None
+        self._line.hide()

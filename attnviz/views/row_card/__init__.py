@@ -1,0 +1,1 @@
+"""The row and its story: one query key by key, now and before."""

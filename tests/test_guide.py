@@ -1,0 +1,244 @@
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from attnviz.frames import CellClass, Counts, Frame, Outline, Scale, StageShape
+from attnviz.guide import Guide, Verdict, answer_words, is_right, number_of
+from attnviz.lesson_files import Choice, LessonQuestion, LessonScript, LessonStep, Measure, Words
+from attnviz.measures import Screen, found, screen_of
+from attnviz.questions import Answer
+from attnviz.session import Cell, Picture, Snapshot
+from attnviz.spec import Lesson, SpecError, View, make_spec
+
+CAT = make_spec(Lesson(name="cat-eats-fish"))
+SAID = Words("yes", "对")
+
+
+def asking(kind="number", **more):
+    more = {"measure": Measure("cell")} | more
+    return LessonQuestion(
+        kind, Words("?", "？"), right=SAID, wrong=Words("no", "错"), show=Words("it is {value}", "是 {value}"), **more
+    )
+
+
+def script_of(*questions):
+    steps = (
+        LessonStep(str(n), Words("t", "题"), Words("s", "话"), CAT, View(), question=asked)
+        for n, asked in enumerate(questions)
+    )
+    return LessonScript(Words("l", "课"), tuple(steps))
+
+
+def test_steps_are_walked_and_jumped_to_and_never_left():
+    guide = Guide(script_of(None, asking(), None))
+    assert not guide.back()
+    assert [guide.next(), guide.next(), guide.next()] == [True, True, False]
+    assert (guide.state.index, guide.state.is_last, guide.state.total) == (2, True, 3)
+    assert guide.back()
+    assert guide.jump("0")
+    assert guide.step.id == "0"
+    with pytest.raises(SpecError):
+        guide.jump("nine")
+    assert Guide(script_of(None, None), 1).state.index == 1
+    assert guide.state.index == 0
+
+
+def test_a_miss_offers_the_answer_and_a_right_answer_ends_the_question():
+    guide = Guide(script_of(asking(percent=True)))
+    assert (guide.state.verdict, guide.state.feedback, guide.state.can_show) == (Verdict.NONE, "", False)
+    guide.show_me(0.8808)
+    assert guide.state.verdict is Verdict.NONE, "before a miss nothing is given away"
+    assert guide.answer(67, 0.8808) is Verdict.WRONG
+    assert (guide.state.feedback, guide.state.can_show, guide.state.misses) == ("no", True, 1)
+    guide.set_language("zh")
+    assert (guide.state.feedback, guide.state.given) == ("错", 67)
+    assert guide.answer(88, 0.8808) is Verdict.RIGHT
+    assert (guide.state.feedback, guide.state.can_show) == ("对", False)
+    assert guide.answer(67, 0.8808) is Verdict.RIGHT, "what is answered stays"
+
+
+def test_shown_answers_end_the_question_and_point_at_cells():
+    guide = Guide(script_of(asking("cell", measure=Measure("future_of_row"))))
+    assert guide.state.awaits_cell
+    guide.answer((1, 0), frozenset({(1, 2)}))
+    guide.show_me(None)
+    assert guide.state.verdict is Verdict.UNKNOWN
+    assert guide.state.can_show
+    guide.show_me(frozenset({(1, 2)}))
+    assert (guide.state.feedback, guide.state.pointed) == ("it is row 1, column 2", (1, 2))
+    assert not guide.state.awaits_cell
+    assert guide.answer((1, 2), frozenset({(1, 2)})) is Verdict.SHOWN
+    guide.jump(0)
+    assert (guide.state.verdict, guide.state.misses, guide.state.pointed) == (Verdict.NONE, 0, None)
+
+
+def test_a_screen_that_shows_something_else_is_no_miss():
+    guide = Guide(script_of(asking()))
+    assert guide.answer(1, None) is Verdict.UNKNOWN
+    assert (guide.state.misses, guide.state.feedback) == (0, "")
+
+
+def test_a_step_without_a_question_takes_no_answer():
+    guide = Guide(script_of(None))
+    assert guide.answer(1, 1.0) is Verdict.NONE
+    guide.show_me(1.0)
+    assert guide.state.feedback == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "value", "more", "right"),
+    [
+        (88, 0.8808, {"percent": True}, True),
+        (0.88, 0.8808, {"percent": True}, True),
+        (89, 0.8808, {"percent": True}, False),
+        (88, 0.8808, {}, False),
+        (100, 1.0, {"percent": True}, True),
+        (0, 0.2447, {"percent": True}, False),
+        (0.31, 0.3113, {}, True),
+        (0.3, 0.3113, {}, False),
+        (15, 15.0, {"tolerance": 0.0}, True),
+        (14, 15.0, {"tolerance": 0.0}, False),
+        (1, math.nan, {}, False),
+        ((0, 1), 1.0, {}, False),
+        (-0.45, -0.4519, {}, True),
+    ],
+)
+def test_numbers_are_judged(given, value, more, right):
+    assert is_right(asking(**more), given, value) is right
+
+
+def test_choices_and_cells_are_judged():
+    choice = asking("choice", choices=(Choice(SAID, 0.0), Choice(SAID, 1.0)))
+    assert [is_right(choice, n, 0.004) for n in (0, 1, 2, -1)] == [True, False, False, False]
+    cell = asking("cell")
+    assert is_right(cell, (1, 2), frozenset({(1, 2), (1, 1)}))
+    assert is_right(cell, Cell(1, 2), frozenset({(1, 2)}))
+    assert not is_right(asking(), Cell(1, 2), 1.0)
+    assert not is_right(cell, (2, 1), frozenset({(1, 2)}))
+    assert not is_right(cell, (2, 1), frozenset())
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("88", 88), (" 88 % ", 88), ("0,88", 0.88), (".88", 0.88), ("−0.07", -0.07), ("8/9", 8 / 9), ("91.", 91),
+     ("+2", 2), ("０.5", 0.5), ("", None), ("abc", None), ("1/0", None), ("1e9", None), ("nan", None),
+     ("1.2.3", None), ("%", None), ("9" * 500, None)],
+)  # fmt: skip
+def test_typed_numbers_are_read(text, number):
+    assert number_of(text) == (number if number is None else pytest.approx(number))
+
+
+def test_answers_in_words():
+    assert answer_words(asking(percent=True), 0.8808) == "88 %"
+    assert answer_words(asking(), -0.4519) == "−0.45"
+    assert answer_words(asking(), 91.0) == "91"
+    assert answer_words(asking(tolerance=1e-5), 3e-8) == "0"
+    assert answer_words(asking(), frozenset()) == "–"
+
+
+# ------------------------------------------------------------------------------------------------------------ measures
+
+VALUES = np.array([[1.0, 0, 0], [0.25, 0.75, 0], [0.0, 0.0, 0.0]])
+KINDS = np.array([[1, 32, 32], [1, 1, 32], [8, 8, 2]], np.uint8)
+assert {*KINDS.flat} == {CellClass.ORDINARY, CellClass.ZERO, CellClass.DROPPED, CellClass.MASKED}
+
+
+def frame(values=VALUES, **more):
+    fields = {"level": 1, "exact": True, "stage": "weights"} | more
+    return Frame(
+        1, "head:0", fields["stage"], 0, (0, 3), (0, 3), fields["level"], values, KINDS, np.zeros((3, 3), np.uint32),
+        Scale(0, 1), Counts(cells=9, masked=3, dropped=2), values.sum(1), fields["exact"],
+    )  # fmt: skip
+
+
+OUTLINE = Outline(
+    1, "weights", tuple("abc"), 3, 3, (), "", (StageShape("weights", (1, 3, 3)), StageShape("context", (1, 3, 2))), (),
+    ("head:0",), True, True, "cpu",
+)  # fmt: skip
+PICTURE = Picture(CAT, View(), 1, OUTLINE, {"head:0": frame()})
+BEFORE = Picture(CAT, View(), 1, OUTLINE, {"head:0": frame(np.full((3, 3), 1 / 3))})
+
+
+def measured(name, screen=None, kind="number", **where):
+    path = where.pop("path", ())
+    step = script_of(asking(kind, measure=Measure(name, path=path, **where))).steps[0]
+    return found(step, screen or Screen(PICTURE, BEFORE))
+
+
+@pytest.mark.parametrize(
+    ("name", "where", "value"),
+    [
+        ("cell", {"row": 1, "col": 1}, 0.75),
+        ("row_sum", {"row": 1}, 1.0),
+        ("row_sum", {"row": 2}, 0.0),
+        ("visible_keys", {"row": 1}, 2),
+        ("visible_keys", {"row": 2}, 3),
+        ("weight_on_future", {"row": 1}, 0.0),
+        ("change", {"row": 1, "col": 0}, 0.25 - 1 / 3),
+        ("largest_change", {"row": 0}, 2 / 3),
+        ("count", {"of": "masked"}, 3),
+        ("empty_rows", {}, 1),
+        ("nan_rows", {}, 0),
+        ("columns", {"stage": "context"}, 2),
+        ("columns", {}, 3),
+        ("projections", {}, 0),
+        ("parameters", {}, 0),
+        ("largest_of_row", {"row": 1}, {(1, 1)}),
+        ("smallest_of_row", {"row": 1}, {(1, 0)}),
+        ("hidden_of_row", {"row": 0}, {(0, 1), (0, 2)}),
+        ("future_of_row", {"row": 0}, set()),
+        ("dropped", {}, {(2, 0), (2, 1)}),
+        ("grew_most", {"row": 1}, {(1, 1)}),
+        ("empty", {}, {(2, 0), (2, 1), (2, 2)}),
+    ],
+)
+def test_measures_read_the_screen(name, where, value):
+    assert measured(name, **where) == (pytest.approx(value) if isinstance(value, float) else value)
+
+
+def test_a_windows_snapshot_is_a_screen():
+    answers = {"rounds": Answer(1, 1)}
+    snapshot = Snapshot(spec=CAT, view=View(), picture=PICTURE, last=BEFORE)
+    assert screen_of(snapshot, answers) == Screen(PICTURE, BEFORE, None, answers)
+
+
+def test_equal_weights_are_equally_largest():
+    assert measured("largest_of_row", Screen(BEFORE), row=2) == {(2, 0), (2, 1), (2, 2)}
+
+
+def test_a_row_that_sees_nothing_has_no_largest_cell():
+    kinds = np.full((3, 3), 32, np.uint8)
+    blind = Screen(replace(PICTURE, frames={"head:0": replace(frame(), classes=kinds)}))
+    for name in "largest_of_row", "smallest_of_row", "future_of_row":
+        assert measured(name, blind) == frozenset()
+    assert len(measured("hidden_of_row", blind)) == 3
+
+
+def test_what_is_not_on_the_screen_is_not_measured():
+    assert measured("change", Screen(PICTURE)) is None
+    assert measured("cell", row=9) is None
+    assert measured("cell", col=9) is None
+    assert measured("context") is None, "no story has come"
+    assert measured("cell", stage="scores") is None
+    for other in frame(level=2), frame(exact=False), frame(stage="scores"):
+        assert measured("cell", Screen(replace(PICTURE, frames={"head:0": other}))) is None
+    assert measured("cell", Screen(replace(PICTURE, outline=None))) is None
+
+
+def test_studies_count_once_they_have_finished():
+    class Told(Answer):
+        shares = np.array([84.8, 75.3])
+        worst = 0.5
+        name = "words"
+
+    def asked(path, done=2):
+        return measured("study:told", Screen(PICTURE, answers={"told": Told(done, 2)}), path=path)
+
+    assert asked(("worst",)) == 0.5
+    assert asked(("shares", "1")) == 75.3
+    assert asked(("worst",), done=1) is None
+    for path in ("shares", "7"), ("name",), ("nothing",), ("shares",), ("worst", "0"):
+        assert asked(path) is None
+    assert measured("study:other", path=("worst",)) is None

@@ -1,0 +1,112 @@
+"""The A | B page, by mouse and keys."""
+
+import pytest
+from answered_pages import shown, snapshot_of
+from PySide6.QtCore import Qt
+
+from attnviz.session import Cell
+from attnviz.spec import Lesson, RandomQK, View, edited, make_spec
+from attnviz.views.pages.compare import ComparePage
+
+CAT = make_spec(Lesson(name="cat-eats-fish"))
+OPEN = edited(CAT, mask="none")
+
+
+@pytest.fixture
+def page(qtbot):
+    page = ComparePage()
+    page.asked_of_it = shown(qtbot, page)
+    return page
+
+
+def click(qtbot, button):
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+
+
+def cell(page, name):
+    lines = page.numbers.as_text().split("\n")
+    return next(line for line in lines if line.startswith(name)).split("\t")[1:]
+
+
+def test_without_a_it_says_what_to_press(qtbot, page):
+    page.present(snapshot_of(CAT))
+    assert "Press P to pin" in page._sentence.text()
+    assert page.asked_of_it.questions == []
+    assert not page.a.isVisible()
+    with qtbot.waitSignal(page.pin_toggled):
+        click(qtbot, page.pin)
+
+
+def test_a_stands_beside_b_with_the_numbers(page):
+    page.present(snapshot_of(CAT, pinned=snapshot_of(OPEN)))
+    assert page.a.isVisible()
+    assert page.b.isVisible()
+    assert page.a.frame.values[1] == pytest.approx([0.09, 0.6652, 0.2447], abs=6e-5)
+    assert page.b.frame.values[1] == pytest.approx([0.1192, 0.8808, 0], abs=6e-5)
+    assert page.a.frame.scale == page.b.frame.scale
+    assert cell(page, "most weight on the future") == ["0.73", "0"]
+    assert cell(page, "rows with NaN") == ["0", "0"]
+    assert cell(page, "largest") == ["row 0, key 0", "0.73"]
+    assert cell(page, "equal bit for bit")[1] == "no"
+    assert "mask: none | neg-inf" in page._sentence.text()
+
+
+def test_the_difference_map_and_back(qtbot, page):
+    page.present(snapshot_of(CAT, pinned=snapshot_of(OPEN)))
+    click(qtbot, page.way.buttons["difference"])
+    assert page.difference.isVisible()
+    assert not page.a.isVisible()
+    assert page.difference.frame.scale.diverging
+    assert page.difference.frame.values[1, 2] == pytest.approx(-0.2447, abs=6e-5)
+    click(qtbot, page.way.buttons["side"])
+    assert page.a.isVisible()
+
+
+def test_swapping_turns_the_difference_round(qtbot, page):
+    page.present(snapshot_of(CAT, pinned=snapshot_of(OPEN)))
+    click(qtbot, page.swap)
+    assert (page.asked_of_it.questions[-1].a, page.asked_of_it.questions[-1].b) == (CAT, OPEN)
+    assert page.difference.frame.values[1, 2] == pytest.approx(0.2447, abs=6e-5)
+    with qtbot.waitSignal(page.pin_toggled):
+        click(qtbot, page.pin)
+
+
+def test_it_asks_when_a_b_stage_or_head_changes_and_not_otherwise(qtbot, page):
+    spec = make_spec(RandomQK(length=9), num_heads=3)
+    a = snapshot_of(spec)
+    now = snapshot_of(edited(spec, mask="three-step"), pinned=a)
+    page.present(now)
+    page.present(snapshot_of(edited(spec, mask="three-step"), pinned=a, selected=Cell(2, 1)))
+    assert len(page.asked_of_it.questions) == 1
+    page.head.setFocus()
+    qtbot.keyClick(page.head, Qt.Key.Key_Down)
+    assert page.asked_of_it.questions[-1].head == 1
+    assert page.numbers.as_text().startswith("head 1")
+    scores = snapshot_of(edited(spec, mask="three-step"), pinned=a, view=View(stage="scaled_scores"))
+    page.present(scores)
+    assert page.asked_of_it.questions[-1].stage == "scaled_scores"
+    assert page.heads.isVisible()
+    page.present(snapshot_of(spec, pinned=a))
+    assert "equal, bit for bit" in page._sentence.text()
+
+
+def test_another_length_is_refused_in_words(page):
+    page.present(snapshot_of(make_spec(Lesson(name="journey")), pinned=snapshot_of(CAT)))
+    assert "same length" in page._sentence.text()
+    assert not page.a.isVisible()
+
+
+def test_rounding_is_called_rounding(page):
+    journey = make_spec(Lesson(name="journey"))
+    page.present(snapshot_of(edited(journey, mask="three-step"), pinned=snapshot_of(journey)))
+    words = page._sentence.text()
+    assert "rounding" in words or "bit for bit" in words
+    page.present(snapshot_of(edited(journey, dtype="float16"), pinned=snapshot_of(journey)))
+    assert "steps of float16" in page._sentence.text()
+
+
+def test_heads_that_one_lacks_are_left_out(page):
+    spec = make_spec(RandomQK(length=9), num_heads=3)
+    page.present(snapshot_of(edited(spec, num_heads=2), pinned=snapshot_of(spec)))
+    assert page.head.count() == 2
+    assert page._left_out.text().startswith("1 head")

@@ -1,0 +1,203 @@
+"""Lessons played in the whole window, by the hands of a person: keys, clicks, typing."""
+
+import pytest
+from PySide6.QtCore import QPoint, QSettings, Qt
+
+from attnviz import app
+from attnviz.guide import Verdict
+from attnviz.session import Cell
+from attnviz.spec import View, make_spec
+
+pytestmark = pytest.mark.usefixtures("qapp")
+
+
+@pytest.fixture
+def program(qtbot, tmp_path):
+    made = app.build_window(None, QSettings(str(tmp_path / "s.ini"), QSettings.Format.IniFormat))
+    qtbot.addWidget(made.window)
+    made.window.resize(1280, 800)
+    made.window.show()
+    settle(qtbot, made)
+    yield made
+    made.window.close()
+
+
+def settle(qtbot, program):
+    def calm():
+        now, teaching = program.session.snapshot(), program.teaching
+        story = now.story is not None and now.picture is not None and now.story.now.spec == now.picture.spec
+        there = now.picture is not None and now.picture.complete and not now.running
+        there = there and (now.picture.spec, now.picture.view) == program.controller.wanted()
+        return there and teaching._coming is None and teaching._to_select is None and story
+
+    qtbot.waitUntil(calm, timeout=20_000)
+
+
+def press(qtbot, program, key, modifier=Qt.KeyboardModifier.NoModifier):
+    qtbot.keyClick(program.window.heatmaps, key, modifier)
+
+
+def type_answer(qtbot, program, text):
+    card = program.window.lesson_card
+    card.field.setFocus()
+    qtbot.keyClicks(card.field, text)
+    qtbot.keyClick(card.field, Qt.Key.Key_Return)
+
+
+def test_outside_a_lesson_the_sentence_stands_and_page_down_begins_one(qtbot, program):
+    window = program.window
+    assert window.sentence_card.isVisible()
+    assert not window.lesson_card.isVisible()
+    press(qtbot, program, Qt.Key.Key_PageDown)
+    settle(qtbot, program)
+    assert window.lesson_card.isVisible()
+    assert not window.sentence_card.isVisible()
+    assert program.teaching.state.step.id == "eats"
+    assert program.session.snapshot().selected == Cell(1, 2)
+
+
+def test_a_number_is_told_wrong_then_shown(qtbot, program):
+    program.teaching.start()
+    settle(qtbot, program)
+    card = program.window.lesson_card
+    type_answer(qtbot, program, "67")
+    assert program.teaching.state.verdict is Verdict.WRONG
+    assert card.show_me.isVisibleTo(card)
+    qtbot.mouseClick(card.show_me, Qt.MouseButton.LeftButton)
+    assert program.teaching.state.verdict is Verdict.SHOWN
+    assert "24" in card.text()
+
+
+def test_a_number_is_told_right(qtbot, program):
+    program.teaching.start()
+    settle(qtbot, program)
+    type_answer(qtbot, program, "24")
+    assert program.teaching.state.verdict is Verdict.RIGHT
+
+
+def test_a_question_is_answered_by_a_click_on_the_map(qtbot, program):
+    program.teaching.start("cat-eats-fish", "unmask")
+    settle(qtbot, program)
+    assert program.teaching.state.awaits_cell
+    heads = program.window.heatmaps
+    for cell, verdict in ((1, 0), Verdict.WRONG), ((1, 2), Verdict.RIGHT):
+        box = heads._panels[0].place.map_rect
+        at = QPoint(round(box.x + (cell[1] + 0.5) * box.width / 3), round(box.y + (cell[0] + 0.5) * box.height / 3))
+        qtbot.mouseClick(heads, Qt.MouseButton.LeftButton, pos=at)
+        assert program.teaching.state.verdict is verdict
+
+
+def test_a_step_with_a_state_before_shows_its_outlines(qtbot, program):
+    program.teaching.start("cat-eats-fish", "mask")
+    settle(qtbot, program)
+    now = program.session.snapshot()
+    assert (now.spec.mask, now.before.spec.mask) == ("neg-inf", "none")
+    qtbot.waitUntil(lambda: program.session.snapshot().story.before is not None)
+    before = program.session.snapshot().story.before
+    assert before.stages["weights"].round(2).tolist() == pytest.approx([0.09, 0.67, 0.24], abs=1e-6)
+
+
+def test_an_answer_about_another_picture_is_not_judged(qtbot, program):
+    program.teaching.start()
+    settle(qtbot, program)
+    press(qtbot, program, Qt.Key.Key_M)
+    settle(qtbot, program)
+    type_answer(qtbot, program, "24")
+    assert program.teaching.state.verdict is Verdict.UNKNOWN
+    qtbot.mouseClick(program.window.lesson_card.again, Qt.MouseButton.LeftButton)
+    settle(qtbot, program)
+    assert program.session.snapshot().spec.mask == "none"
+
+
+def test_every_step_puts_its_picture_and_its_page_up(qtbot, program):
+    teaching = program.teaching
+    teaching.start()
+    while True:
+        settle(qtbot, program)
+        step = teaching.state.step
+        now = program.session.snapshot()
+        assert (now.spec, now.view.stage) == (step.spec, step.view.stage)
+        assert program.window.side.current == step.page
+        assert step.select is None or now.selected == Cell(*step.select)
+        assert now.failure is None
+        if teaching.state.is_last:
+            break
+        teaching.next()
+
+
+def test_leaving_keeps_the_picture_and_brings_the_sentence_back(qtbot, program):
+    program.teaching.start("cat-eats-fish", "mask")
+    settle(qtbot, program)
+    program.window.actions_by_name["lesson_end"].trigger()
+    assert program.teaching.state is None
+    assert not program.window.lesson_card.isVisible()
+    assert program.window.sentence_card.isVisible()
+    assert program.session.snapshot().spec.mask == "neg-inf"
+
+
+def test_chinese_is_remembered(qtbot, program):
+    program.teaching.start()
+    settle(qtbot, program)
+    card = program.window.lesson_card
+    qtbot.mouseClick(card.languages.buttons["zh"], Qt.MouseButton.LeftButton)
+    assert "鱼" in card.text()
+    assert str(program.settings.value("language")) == "zh"
+
+
+def test_a_broken_lesson_of_a_teacher_is_said_with_its_line(qtbot, program, tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('title = { en = "x", zh = "x" }\nsource = "journey"\n[[step]]\nid = "a"\nwrong = 1\n', "utf-8")
+    program.teaching.open_file(path)
+    sentence = program.session.snapshot().failure.sentence
+    assert "mine.toml, line " in sentence
+    assert program.teaching.state is None
+
+
+def test_the_presenter_view_says_the_step(qtbot, program):
+    program.teaching.start()
+    settle(qtbot, program)
+    action = program.window.actions_by_name["presenter"]
+    action.trigger()
+    assert program._presenter.is_on
+    assert program._presenter.sentence().startswith("Three words")
+    press(qtbot, program, Qt.Key.Key_M)
+    settle(qtbot, program)
+    assert program.session.snapshot().spec.mask != "none"
+    press(qtbot, program, Qt.Key.Key_Escape)
+    assert not program._presenter.is_on
+    assert not action.isChecked()
+
+
+def test_a_typed_cell_changes_a_lessons_matrix_and_undo_takes_it_back(qtbot, program):
+    from attnviz.views.cell_editor import CellEdit
+
+    before = program.session.snapshot().spec
+    program.window.heatmaps.cell_edited.emit(CellEdit(1, 2, None, 0.1))
+    settle(qtbot, program)
+    assert program.session.snapshot().spec.source.scores[1] == (0.0, 2.0, 1.1)
+    program.window.actions_by_name["undo"].trigger()
+    settle(qtbot, program)
+    assert program.session.snapshot().spec == before
+
+
+def test_scores_of_any_source_can_be_frozen(qtbot, program):
+    program.controller.open(make_spec(num_heads=1), View())
+    settle(qtbot, program)
+    weights = program.session.snapshot().picture.heads[0].values
+    with qtbot.waitSignal(program.filing.frozen, timeout=20_000):
+        program.window.actions_by_name["freeze_scores"].trigger()
+    settle(qtbot, program)
+    now = program.session.snapshot()
+    assert now.spec.source.tokens == ("Your", "journey", "starts", "with", "one", "step")
+    assert now.picture.heads[0].values == pytest.approx(weights, abs=1e-6)
+
+
+def test_a_drawn_mask_takes_effect_where_nothing_was_masked(qtbot, program):
+    from attnviz.spec import Drawn
+
+    shape = Drawn(runs=((0, 0, 0), (1, 0, 0), (2, 0, 2)))
+    program.window.heatmaps.mask_drawn.emit(shape)
+    settle(qtbot, program)
+    now = program.session.snapshot()
+    assert (now.spec.mask, now.spec.mask_shape) == ("neg-inf", shape)
+    assert now.picture.heads[0].values[1].tolist() == [1.0, 0.0, 0.0]
