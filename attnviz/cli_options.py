@@ -200,9 +200,7 @@ _SOURCES = [
 def spec_options(function: F) -> F:
     """Add every option of a spec and view, ``--step`` and ``--spec FILE``."""
     spec_file = click.Option(["--spec", "spec_file"], type=click.Path(), help="A spec file; other options override it.")
-    step = click.Option(
-        ["--step"], metavar="ID", help="A step of --lesson, such as 3.5.1.2."
-    )
+    step = click.Option(["--step"], metavar="ID", help="A step of --lesson, such as 3.5.1.2.")
     params = [*_SOURCES, step, *SPEC_OPTIONS.values(), spec_file]
     if not hasattr(function, "__click_params__"):
         function.__click_params__ = []  # type: ignore[attr-defined]
