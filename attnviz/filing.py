@@ -14,7 +14,6 @@ from attnviz.frames import Failure
 from attnviz.session import Session
 from attnviz.spec import QKFile, SpecError, TypedScores, edited, from_json
 from attnviz.spec.worked import typed_form
-from attnviz.views.export_dialog import ExportDialog
 from attnviz.views.main_window import MainWindow
 from attnviz.worker import EngineLike, Pause
 
@@ -138,6 +137,8 @@ class Filing(QObject):
 
     @Slot()
     def ask_export(self) -> None:
+        from attnviz.views.export_dialog import ExportDialog  # noqa: PLC0415 (not before it is needed)
+
         part = self._session.snapshot().window is not None
         dialog = ExportDialog(self._settings, self._window, part=part)
         dialog.export_asked.connect(

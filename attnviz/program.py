@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QSettings, QTimer, Slot
 from PySide6.QtGui import QGuiApplication
@@ -19,17 +20,19 @@ from attnviz.session import Session, Snapshot
 from attnviz.spec import AttentionSpec, Drawn, SpecError, View, edited, to_json
 from attnviz.spec.worked import typed_form
 from attnviz.study_lane import StudyLane
-from attnviz.teaching import Teaching
 from attnviz.views.cell_editor import CellEdit, with_cell
 from attnviz.views.main_window import MainWindow
 from attnviz.views.mask_switch import MaskSwitch
 from attnviz.views.pages.page import Page
-from attnviz.views.presenter import Presenter
 from attnviz.views.row_card.card import RowCard
 from attnviz.views.story import story
 from attnviz.views.theme import apply_theme
 from attnviz.views.token_strip import TokenStrip
 from attnviz.worker import EngineLike, Worker
+
+if TYPE_CHECKING:
+    from attnviz.teaching import Teaching
+    from attnviz.views.presenter import Presenter
 
 log = logging.getLogger(__name__)
 
@@ -54,15 +57,13 @@ class Program(QObject):
         self.window = MainWindow(settings)
         self.filing = Filing(self.window, self.controller, self.session, settings, self)
         self.studies = StudyLane(self.worker.is_busy, parent=self)
-        self.teaching = Teaching(self.window, self.controller, self.session, settings, self)
+        self._teaching: Teaching | None = None
         self._connect_views()
         self._connect_actions()
         self.use_dark(self._dark)
         self.window.restore()
         self.window.present(self.session.snapshot())
-        gigabytes = float(str(settings.value("memory_gb", 0.0, type=float)))
-        self.window.controls.show_budget(gigabytes)
-        self.worker.set_budget(_budget_bytes(gigabytes))
+        self.worker.set_budget(_budget_bytes(self._gigabytes()))
         self.controller.start()
         self.window.shown.connect(self._start_soon)
         QTimer.singleShot(200, self._start_worker)  # for a window that is never shown
@@ -75,23 +76,32 @@ class Program(QObject):
     def _start_worker(self) -> None:
         """Begin to import torch: once the window is painted, which would otherwise wait for it again and again."""
         if not self._closing and not self.worker.is_running():
+            self.window.make_late()
             self.worker.start()
+
+    def _gigabytes(self) -> float:
+        """The memory that was allowed, 0 for a quarter of what is free."""
+        return float(str(self.settings.value("memory_gb", 0.0, type=float)))
+
+    @property
+    def teaching(self) -> Teaching:
+        """The lessons of this window."""
+        self.window.make_late()
+        assert self._teaching is not None  # noqa: S101 (made with the late views)
+        return self._teaching
 
     def _connect_views(self) -> None:
         window, controller = self.window, self.controller
         controller.snapshot_changed.connect(self._present)
-        for editor in (window.controls, window.mask_switch, window.source_editor):
+        window.late_made.connect(self._connect_late_views)
+        for editor in (window.mask_switch, window.row_card):
             editor.spec_edited.connect(controller.edit_spec)
-        for chooser in (window.controls, window.pipeline_strip, window.heatmaps):
+        for chooser in (window.pipeline_strip, window.heatmaps):
             chooser.view_edited.connect(controller.edit_view)
-        window.controls.budget_edited.connect(self._on_budget_edited)
         window.token_strip.row_selected.connect(controller.select_row)
         window.status_line.cancelled.connect(controller.cancel)
-        for card in (window.sentence_card, window.lesson_card):
-            card.own_text_asked.connect(self._on_own_text_asked)
-        window.sentence_card.lesson_asked.connect(self.teaching.start_first)
-        window.heatmaps.cell_selected.connect(self.teaching.take_cell)
-        window.controls.draw_mask_asked.connect(window.actions_by_name["draw_mask"].trigger)
+        window.sentence_card.own_text_asked.connect(self._on_own_text_asked)
+        window.sentence_card.lesson_asked.connect(self._on_lesson_asked)
         window.banner.dismissed.connect(controller.dismiss_failure)
         window.before_held.connect(controller.show_before)
         heads = window.heatmaps
@@ -100,10 +110,7 @@ class Program(QObject):
         for cells in (heads, window.row_strip):
             cells.cell_hovered.connect(controller.hover)
             cells.cell_selected.connect(controller.select)
-        window.go_to_popup.asked.connect(controller.select)
-        window.go_to_popup.asked.connect(heads.go_to)
         window.row_card.cell_selected.connect(controller.select)
-        window.row_card.spec_edited.connect(controller.edit_spec)
         heads.cell_edited.connect(self._on_cell_edited)
         heads.mask_drawn.connect(self._on_mask_drawn)
         heads.mask_drawing_ended.connect(self._on_mask_drawing_ended)
@@ -113,6 +120,33 @@ class Program(QObject):
         self.studies.failed.connect(self._on_study_failed)
         self.studies.ended.connect(self._on_study_ended)
         window.closing.connect(self.close)
+
+    def _teach(self, what: str, *about: str) -> None:
+        """Do something with the lessons, which are made when they are first needed."""
+        getattr(self.teaching, what)(*about)
+
+    @Slot()
+    def _on_lesson_asked(self) -> None:
+        self.teaching.start()
+
+    @Slot()
+    def _connect_late_views(self) -> None:
+        """What is not in sight at first has been made, and lessons can be played."""
+        from attnviz.teaching import Teaching  # noqa: PLC0415 (not before the window is painted)
+
+        window, controller, late = self.window, self.controller, self.window.late
+        self._teaching = Teaching(window, controller, self.session, self.settings, self)
+        self._teaching.changed.connect(self._present_words)
+        window.heatmaps.cell_selected.connect(self._teaching.take_cell)
+        for editor in (late.controls, late.source_editor):
+            editor.spec_edited.connect(controller.edit_spec)
+        late.controls.view_edited.connect(controller.edit_view)
+        late.controls.budget_edited.connect(self._on_budget_edited)
+        late.controls.show_budget(self._gigabytes())
+        late.controls.draw_mask_asked.connect(window.actions_by_name["draw_mask"].trigger)
+        late.lesson_card.own_text_asked.connect(self._on_own_text_asked)
+        late.go_to_popup.asked.connect(controller.select)
+        late.go_to_popup.asked.connect(window.heatmaps.go_to)
 
     def _connect_actions(self) -> None:
         act, heads = self.window.actions_by_name, self.window.heatmaps
@@ -127,9 +161,10 @@ class Program(QObject):
             "open": self.filing.ask_open, "save": self.filing.ask_save, "export": self.filing.ask_export,
             "undo": self.controller.undo, "redo": self.controller.redo, "pin": self.controller.toggle_pin,
             "edit_cell": heads.edit_current_cell, "freeze_scores": self.filing.freeze_scores, "about": self._on_about,
-            "lesson_back": self.teaching.back, "lesson_next": self.teaching.next, "lesson_end": self.teaching.leave,
-            "lesson_open": self.teaching.ask_open, "lesson_cat": partial(self.teaching.start, "cat-eats-fish"),
-            "lesson_journey": partial(self.teaching.start, "journey"),
+            "lesson_back": partial(self._teach, "back"), "lesson_next": partial(self._teach, "next"),
+            "lesson_end": partial(self._teach, "leave"), "lesson_open": partial(self._teach, "ask_open"),
+            "lesson_cat": partial(self._teach, "start", "cat-eats-fish"),
+            "lesson_journey": partial(self._teach, "start", "journey"),
             "decimals_auto": partial(self.controller.set_decimals, None),
             **{f"decimals_{n}": partial(self.controller.set_decimals, n) for n in (2, 4, 6)},
             "copy_picture": self._on_copy_picture, "copy_numbers": self._on_copy_numbers,
@@ -141,7 +176,6 @@ class Program(QObject):
         act["numbers"].triggered.connect(heads.tell_about_numbers)
         act["redraws"].toggled.connect(self.controller.set_redraws)
         act["presenter"].toggled.connect(self._on_presenter_toggled)
-        self.teaching.changed.connect(self._present_words)
 
     @Slot(object)
     def _present(self, snapshot: Snapshot) -> None:
@@ -168,6 +202,8 @@ class Program(QObject):
             self._presenter.leave()
 
     def _make_presenter(self) -> Presenter:
+        from attnviz.views.presenter import Presenter  # noqa: PLC0415 (few need it)
+
         presenter = Presenter(self.window.heatmaps, TokenStrip, RowCard, MaskSwitch)
         strip, card, switch = presenter.token_strip, presenter.row_card, presenter.mask_switch
         assert isinstance(strip, TokenStrip) and isinstance(card, RowCard) and isinstance(switch, MaskSwitch)  # noqa: S101, PT018 (just made)
@@ -250,7 +286,8 @@ class Program(QObject):
         for page in self.window.side.pages.values():
             if page.study == name:
                 page.take_answer(answer)
-        self.teaching.take_study(name, answer)
+        if self._teaching is not None:
+            self._teaching.take_study(name, answer)
 
     @Slot(str, str)
     def _on_study_failed(self, name: str, sentence: str) -> None:

@@ -61,11 +61,6 @@ class Teaching(QObject):
         self._name = name
         self._play(lesson_files.built_in(name), step)
 
-    @Slot()
-    def start_first(self) -> None:
-        """Play the first lesson from its beginning."""
-        self.start()
-
     def play(self, lesson: str, step: str | None = None) -> None:
         """Play a lesson by its name or its file's path, from a step."""
         if lesson in lesson_files.names():

@@ -407,6 +407,7 @@ def test_learn_shows_one_head_large_and_explore_all_alike(qtbot, open_window):
 def test_a_hand_switches_the_mask_moves_dropout_changes_heads_and_exports(qtbot, open_window, tmp_path):
     program = open_window((make_spec(), View()))
     controls = program.window.controls
+    program.window.show_page("controls")
     qtbot.mouseClick(controls._editors["mask"].buttons["three-step"], Qt.MouseButton.LeftButton)
     settle(qtbot, program)
     assert spec_of(program).mask == "three-step"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QByteArray, QEvent, QObject, QSettings, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QCloseEvent, QKeyEvent, QShowEvent
@@ -10,33 +11,35 @@ from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QMainWindow,
-    QScrollArea,
     QSplitter,
     QVBoxLayout,
     QWidget,
 )
 
 from attnviz.figure.paint import DARK, LIGHT
-from attnviz.guide import GuideState
 from attnviz.session import Snapshot
-from attnviz.views.actions import GROUPS, ROWS, build_actions, key_table, translated
+from attnviz.views.actions import GROUPS, ROWS, build_actions, translated
 from attnviz.views.banner import Banner
-from attnviz.views.controls import Controls
-from attnviz.views.go_to import GoTo
 from attnviz.views.heatmaps import Heatmaps
-from attnviz.views.keys_page import KeysPage
-from attnviz.views.lesson_card import LessonCard
 from attnviz.views.mask_switch import MaskSwitch
-from attnviz.views.module_page import ModulePage
-from attnviz.views.palette import Palette
 from attnviz.views.pipeline_strip import PipelineStrip
 from attnviz.views.row_card.card import RowCard
 from attnviz.views.row_strip import RowStrip
 from attnviz.views.sentence_card import SentenceCard
 from attnviz.views.side import PAGES, Side, scrolled
-from attnviz.views.source_editor import SourceEditor
 from attnviz.views.status_line import StatusLine
 from attnviz.views.token_strip import TokenStrip
+
+if TYPE_CHECKING:
+    from attnviz.guide import GuideState
+    from attnviz.views.controls import Controls
+    from attnviz.views.go_to import GoTo
+    from attnviz.views.keys_page import KeysPage
+    from attnviz.views.late_views import LateViews
+    from attnviz.views.lesson_card import LessonCard
+    from attnviz.views.module_page import ModulePage
+    from attnviz.views.palette import Palette
+    from attnviz.views.source_editor import SourceEditor
 
 LAYOUTS = ("learn", "explore")
 PANELS = {"panel_side": "side", "panel_sentence": "sentence"}
@@ -53,6 +56,8 @@ class MainWindow(QMainWindow):
     stage_number_pressed = Signal(int)
     shown = Signal()
     """The window comes up for the first time."""
+    late_made = Signal()
+    """The views that are not in sight at first are there now."""
 
     def __init__(self, settings: QSettings) -> None:
         super().__init__()
@@ -69,24 +74,16 @@ class MainWindow(QMainWindow):
         self.token_strip = TokenStrip()
         self.mask_switch = MaskSwitch()
         self.pipeline_strip = PipelineStrip()
-        self.controls = Controls()
-        self.source_editor = SourceEditor()
         self.sentence_card = SentenceCard()
-        self.module_page = ModulePage()
         self.row_card = RowCard()
-        self.lesson_card = LessonCard()
         self.status_line = StatusLine()
         self.actions_by_name: Mapping[str, QAction] = build_actions(self, self.heatmaps)
-        self.keys_page = KeysPage(self)
-        self.keys_page.set_rows(key_table())
-        self.palette_popup = Palette(self)
-        self.go_to_popup = GoTo(self)
-        own = {"row": scrolled(self.row_card), "module": self.module_page, "controls": self._set_up_page()}
-        self.side = Side(own)
+        self.side = Side({"row": scrolled(self.row_card)}, self.make_late)
+        self._late: LateViews | None = None
+        self._snapshot: Snapshot | None = None
         self._views = (
             self.heatmaps, self.row_strip, self.banner, self.token_strip, self.mask_switch, self.pipeline_strip,
-            self.controls, self.source_editor, self.sentence_card, self.module_page, self.row_card, self.side,
-            self.status_line, self.go_to_popup,
+            self.sentence_card, self.row_card, self.side, self.status_line,
         )  # fmt: skip
         self._compose()
         self._fill_menus()
@@ -94,25 +91,57 @@ class MainWindow(QMainWindow):
         self.heatmaps.installEventFilter(self)
         self.heatmaps.setFocus()
 
-    # ------------------------------------------------------------------------------------------------------ layout
+    # ------------------------------------------------------------------------------------------- made when needed
 
-    def _set_up_page(self) -> QScrollArea:
-        """Source and controls, as one page that scrolls."""
-        area = QScrollArea()
-        area.setObjectName("controlPanel")
-        area.setWidgetResizable(True)
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        inside = QWidget()
-        stack = QVBoxLayout(inside)
-        stack.setContentsMargins(0, 0, 0, 0)
-        stack.setSpacing(12)
-        stack.addWidget(self.source_editor)
-        stack.addWidget(self.controls)
-        stack.addStretch(1)
-        area.setWidget(inside)
-        area.setMinimumWidth(300)
-        return area
+    @property
+    def late(self) -> LateViews:
+        """The views that are not in sight at first, made when they are first asked for."""
+        if self._late is None:
+            from attnviz.views.late_views import LateViews  # noqa: PLC0415 (a tenth of a second, after the first painting)
+
+            self._late = LateViews(self, self.actions_by_name)
+            self._late.lesson_card.setFixedHeight(_LESSON_HEIGHT)
+            self._late.lesson_card.hide()
+            self._centre.addWidget(self._late.lesson_card)
+            self.side.add(self._late.pages())
+            if self._snapshot is not None:
+                self._late.present(self._snapshot)
+            self.late_made.emit()
+        return self._late
+
+    def make_late(self) -> None:
+        """Make the views that are not in sight at first, if they are not there."""
+        _ = self.late
+
+    @property
+    def controls(self) -> Controls:
+        return self.late.controls
+
+    @property
+    def source_editor(self) -> SourceEditor:
+        return self.late.source_editor
+
+    @property
+    def module_page(self) -> ModulePage:
+        return self.late.module_page
+
+    @property
+    def lesson_card(self) -> LessonCard:
+        return self.late.lesson_card
+
+    @property
+    def keys_page(self) -> KeysPage:
+        return self.late.keys_page
+
+    @property
+    def palette_popup(self) -> Palette:
+        return self.late.palette_popup
+
+    @property
+    def go_to_popup(self) -> GoTo:
+        return self.late.go_to_popup
+
+    # ------------------------------------------------------------------------------------------------------ layout
 
     def _compose(self) -> None:
         heads_card = QFrame()
@@ -150,9 +179,7 @@ class MainWindow(QMainWindow):
         column.addLayout(top)
         column.addWidget(self.pipeline_strip)
         column.addWidget(self._splitter, 1)
-        column.addWidget(self.lesson_card)
-        self.lesson_card.setFixedHeight(_LESSON_HEIGHT)
-        self.lesson_card.hide()
+        self._centre = column
         self.setCentralWidget(centre)
         self.statusBar().setSizeGripEnabled(False)
         self.statusBar().addWidget(self.status_line, 1)
@@ -214,7 +241,8 @@ class MainWindow(QMainWindow):
     def _show_words(self) -> None:
         """The lesson's step, or the sentence beside the row; other pages speak for themselves."""
         learning = self._lesson is not None
-        self.lesson_card.setVisible(learning)
+        if self._late is not None:
+            self._late.lesson_card.setVisible(learning)
         self.sentence_card.setVisible(self._wants_sentence and not learning and self.side.current == "row")
 
     @Slot(str)
@@ -234,14 +262,13 @@ class MainWindow(QMainWindow):
             for row in ROWS:
                 if row.group == group:
                     menu.addAction(self.actions_by_name[row.name])
-        self.palette_popup.set_actions(list(self.actions_by_name.values()))
 
     def _connect_actions(self) -> None:
         act = self.actions_by_name
         act["quit"].triggered.connect(self.close)
-        act["keys"].triggered.connect(self.keys_page.show)
-        act["palette"].triggered.connect(self.palette_popup.popup)
-        act["go_to"].triggered.connect(self.go_to_popup.popup)
+        act["keys"].triggered.connect(self._on_keys)
+        act["palette"].triggered.connect(self._on_palette)
+        act["go_to"].triggered.connect(self._on_go_to)
         act["layout_learn"].triggered.connect(self._on_learn)
         act["layout_explore"].triggered.connect(self._on_explore)
         for name in PANELS:
@@ -249,6 +276,18 @@ class MainWindow(QMainWindow):
         for page in PAGES:
             act[f"page_{page}"].triggered.connect(self._on_page_asked)
         self.side.page_chosen.connect(self._on_page_chosen)
+
+    @Slot()
+    def _on_keys(self) -> None:
+        self.keys_page.show()
+
+    @Slot()
+    def _on_palette(self) -> None:
+        self.palette_popup.popup()
+
+    @Slot()
+    def _on_go_to(self) -> None:
+        self.go_to_popup.popup()
 
     @Slot()
     def _on_learn(self) -> None:
@@ -290,8 +329,11 @@ class MainWindow(QMainWindow):
 
     def present(self, snapshot: Snapshot) -> None:
         """Show ``snapshot`` in every view; emits nothing."""
+        self._snapshot = snapshot
         for view in self._views:
             view.present(snapshot)
+        if self._late is not None:
+            self._late.present(snapshot)
         act = self.actions_by_name
         act["numbers"].setChecked(snapshot.show_numbers)
         act["cancel"].setEnabled(snapshot.running or snapshot.progress is not None)

@@ -57,8 +57,11 @@ class Side(QWidget):
     page_made = Signal(object)
     page_chosen = Signal(str)
 
-    def __init__(self, own: Mapping[str, QWidget], parent: QWidget | None = None) -> None:
+    def __init__(
+        self, own: Mapping[str, QWidget], make_late: Callable[[], object] = lambda: None, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
+        self._make_late = make_late  # has the window `add` its other pages, when one is looked at before they are there
         self._snapshot: Snapshot | None = None
         self._pages: dict[str, Page] = {}
         self._places: dict[str, QWidget] = {}
@@ -73,8 +76,7 @@ class Side(QWidget):
             place = self._tabs.addTab(said(tab.word))
             self._tabs.setTabToolTip(place, said(tab.tip))
         self._stack = QStackedWidget()
-        for name, widget in own.items():
-            self._place(name, widget)
+        self.add(own)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(6)
@@ -98,6 +100,11 @@ class Side(QWidget):
         """The card of the page in sight."""
         place = self._places[self._current]
         return (place.widget() or place) if isinstance(place, QScrollArea) else place
+
+    def add(self, own: Mapping[str, QWidget]) -> None:
+        """Take more of the window's own pages."""
+        for name, widget in own.items():
+            self._place(name, widget)
 
     def show_page(self, name: str) -> None:
         """Bring a page into sight; emits nothing but ``page_made`` the first time."""
@@ -127,6 +134,9 @@ class Side(QWidget):
             page.present(snapshot)
 
     def _make(self, tab: Tab) -> None:
+        if not tab.module:
+            self._make_late()
+            return
         kind: Callable[[], Page] = getattr(import_module(f"attnviz.views.pages.{tab.module}"), tab.kind)
         page = self._pages[tab.name] = kind()
         self._place(tab.name, scrolled(page))
