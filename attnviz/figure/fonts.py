@@ -48,7 +48,7 @@ def undrawable(font: QFont, text: str) -> tuple[str, ...]:
 
 def text_width(font: QFont, text: str) -> float:
     """Width in pixels of ``text`` as `draw_text` draws it, boxes included."""
-    return sum(_piece_width(font, piece, boxed=boxed) for piece, boxed in _pieces(font, text))
+    return _line_width(font, font.key(), text)
 
 
 def elided(font: QFont, text: str, width: float) -> str:
@@ -73,10 +73,13 @@ def draw_text(painter: QPainter, rect: QRectF, flags: Qt.AlignmentFlag, text: st
     Horizontal flags are Qt's; vertically the capitals are centred unless AlignTop or AlignBottom is given.
     """
     font = painter.font()
-    text = elided(font, text, rect.width() + 0.5)
+    key = font.key()  # asked once: it is a good part of what a line of text costs
+    width = _line_width(font, key, text)
+    if width > rect.width() + 0.5:
+        text = elided(font, text, rect.width() + 0.5)
+        width = _line_width(font, key, text)
     metrics = QFontMetricsF(font)
     pieces = _pieces(font, text)
-    width = sum(_piece_width(font, piece, boxed=boxed) for piece, boxed in pieces)
     x = rect.left()
     if flags & Qt.AlignmentFlag.AlignRight:
         x = rect.right() - width
@@ -93,7 +96,8 @@ def draw_text(painter: QPainter, rect: QRectF, flags: Qt.AlignmentFlag, text: st
             _draw_box(painter, x, baseline, piece)
         else:
             painter.drawText(QPointF(x, baseline), piece)
-        x += _piece_width(font, piece, boxed=boxed)
+        if len(pieces) > 1:
+            x += _piece_width(font, key, piece, boxed=boxed)
 
 
 @lru_cache(maxsize=8192)
@@ -139,15 +143,26 @@ def _pixels(font: QFont) -> float:
 _MOST_WIDTHS = 1 << 14
 _widths: dict[tuple[str, str, bool], float] = {}
 """Widths by (font, piece, boxed): measuring is most of what drawing a line of text costs."""
+_lines: dict[tuple[str, str], float] = {}
+"""Widths of whole lines by (font, text)."""
 
 
-def _piece_width(font: QFont, piece: str, *, boxed: bool) -> float:
-    key = font.key(), piece, boxed
-    width = _widths.get(key)
+def _line_width(font: QFont, key: str, text: str) -> float:
+    width = _lines.get((key, text))
+    if width is None:
+        if len(_lines) > _MOST_WIDTHS:
+            _lines.clear()
+        width = sum(_piece_width(font, key, piece, boxed=boxed) for piece, boxed in _pieces(font, text))
+        _lines[key, text] = width
+    return width
+
+
+def _piece_width(font: QFont, key: str, piece: str, *, boxed: bool) -> float:
+    width = _widths.get((key, piece, boxed))
     if width is None:
         if len(_widths) > _MOST_WIDTHS:
             _widths.clear()
-        width = _widths[key] = _measured(font, piece, boxed=boxed)
+        width = _widths[key, piece, boxed] = _measured(font, piece, boxed=boxed)
     return width
 
 
@@ -161,7 +176,7 @@ def _draw_box(painter: QPainter, x: float, baseline: float, char: str) -> None:
     """Draw a thin box with the code point in place of ``char``."""
     font, em = painter.font(), _pixels(painter.font())
     height = QFontMetricsF(font).capHeight()
-    width = _piece_width(font, char, boxed=True)
+    width = _piece_width(font, font.key(), char, boxed=True)
     frame = QRectF(x + em * 0.08, baseline - height - em * 0.08, width - em * 0.16, height + em * 0.16)
     painter.save()
     painter.setPen(QPen(painter.pen().color(), max(1.0, em / 20)))

@@ -125,8 +125,8 @@ def figure_layout(
         group_right, spans = max(used_by(panel).right for panel in panels), panels
     top = min(panel.map_rect.y for panel in spans)
     low = max(panel.map_rect.bottom for panel in spans)
-    column_h = max(min(low - top, 420 * unit), min(120 * unit, area.height))
-    middle = min(max((top + low) / 2, area.y + column_h / 2), area.bottom - column_h / 2)
+    column_h = max(min(low - top, 420 * unit), min(120 * unit, main.height))  # others may stand below the main one
+    middle = min(max((top + low) / 2, main.y + column_h / 2), main.bottom - column_h / 2)
     column = Box(group_right + 18 * unit, middle - column_h / 2, bar_w - 18 * unit, column_h)
     bar = Box(column.x, column.y + 6 * unit, 14 * unit, column_h - 12 * unit)
     return FigureLayout(

@@ -47,27 +47,28 @@ def paint_panel(
 
 def paint_surroundings(
     painter: QPainter, place: layout.PanelLayout, window: Window, frame: Frame | None, outline: Outline,
-    style: Style, *, selected: Cell | None = None, cross: Cell | None = None, panel: str = "",
+    style: Style, *, selected: Cell | None = None, cross: Cell | None = None, panel: str = "", names: bool = True,
 ) -> None:  # fmt: skip
     """Title, token labels and row sums of one panel, the selected row's frame, its answer, and the cross-hair.
 
-    ``selected`` and ``cross`` are drawn over the map, so this comes after its cells.
+    ``selected`` and ``cross`` are drawn over the map, so this comes after its cells. Without ``names`` the title and
+    the labels are left out, as where they lie outside of what is painted.
     """
     load_fonts()
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    if place.title is not None:
+    if names and place.title is not None:
         painter.setFont(sized(14 * place.unit))
         painter.setPen(style.ink)
         title = marks.panel_title(frame, frame.panel if frame is not None else panel)
         draw_text(painter, QRectF(*place.title), _LEFT, title)
     current = cross or selected
-    if place.row_labels is not None or place.column_labels is not None:
+    painter.setFont(sized(place.label_px))
+    if names and (place.row_labels is not None or place.column_labels is not None):
         rows, columns = axis_labels(outline)
-        painter.setFont(sized(place.label_px))
-    if place.row_labels is not None:
+    if names and place.row_labels is not None:
         paint_row_labels(painter, place, window, rows, style, current.row if current else None)
-    if place.column_labels is not None:
+    if names and place.column_labels is not None:
         paint_column_labels(painter, place, window, columns, style, cross.col if cross else None)
     if place.sums is not None and frame is not None and frame.row_sums is not None:
         paint_sums(painter, place, window, frame, style, n_cols=map_shape(outline)[1])

@@ -112,7 +112,7 @@ class Heatmaps(QWidget):
             if any(new is not old for new, old in zip(came, (panel.frame, panel.backdrop, panel.before), strict=True)):
                 panel.frame, panel.backdrop, panel.before = came
                 if not everything:
-                    self.update(panel.bounds)
+                    self.update(panel.changing)
         tells = picture.view, [told(panel.frame) for panel in self._panels]
         if tells != self._told and not everything and self._plan is not None:
             for box in (self._plan.bar_column, self._plan.legend, *self._plan.captions):

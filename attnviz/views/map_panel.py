@@ -32,8 +32,20 @@ class Panel:
 
     @property
     def bounds(self) -> QRect:
-        """What is painted again when the frame changes."""
+        """All that is painted of it."""
         return QRectF(*self.place.outer).adjusted(-4, -4, 4, 4).toAlignedRect()
+
+    @property
+    def changing(self) -> QRegion:
+        """What is painted again when the frame changes: its cells and the rows' sums, not the names of the tokens."""
+        cells = QRegion(QRectF(*self.place.map_rect).adjusted(-4, -4, 4, 4).toAlignedRect())
+        sums = self.place.sums
+        return cells if sums is None else cells.united(QRectF(*sums).adjusted(0, -4, 4, 4).toAlignedRect())
+
+    def touches_names(self, region: QRegion) -> bool:
+        """Whether tokens' names or the title lie in ``region``."""
+        boxes = (self.place.title, self.place.row_labels, self.place.column_labels, self.place.overhang)
+        return any(box is not None and region.intersects(QRectF(*box).toAlignedRect()) for box in boxes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +87,7 @@ def paint_figure(
     """The panels, colour bar, captions and legend that ``region`` touches."""
     for panel in panels:
         if region.intersects(panel.bounds):
-            paint_panel(painter, panel, look)
+            paint_panel(painter, panel, look, names=panel.touches_names(region))
     first = next((panel.frame for panel in panels if panel.frame is not None), None)
     if first is None or not plan.captions:
         return
@@ -88,15 +100,18 @@ def paint_figure(
         )  # fmt: skip
 
 
-def paint_panel(painter: QPainter, panel: Panel, look: Look) -> None:
-    """The panel's cells and everything around them; a word in the corner where they are not the present, exact ones."""
+def paint_panel(painter: QPainter, panel: Panel, look: Look, *, names: bool = True) -> None:
+    """The panel's cells and what stands around them; a word in the corner where they are not the present, exact ones.
+
+    Without ``names`` the title and the tokens' names stay as they are.
+    """
     outline, snapshot = look.picture.outline, look.snapshot
     if outline is None:
         return
     _paint_map(painter, panel, look)
     paint.paint_surroundings(
         painter, panel.place, look.window, panel.frame, outline, look.style, selected=snapshot.selected,
-        cross=snapshot.cell, panel=panel.name,
+        cross=snapshot.cell, panel=panel.name, names=names,
     )  # fmt: skip
     rect = QRectF(*panel.place.map_rect)
     if look.drawing:
