@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
-from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF
 
 from attnviz.figure.axes import Axis, number_words, tick_places
@@ -29,6 +29,7 @@ _COLOURS: Final[dict[str, tuple[str, str]]] = {
     "green": ("#3a7d2c", "#7ccb5e"),
 }
 _LEFT, _RIGHT, _CENTRE = Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignRight, Qt.AlignmentFlag.AlignHCenter
+_JOINED: Final = 256  # points of a curve
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -325,7 +326,11 @@ class _Painting:
         for points in self._stretches(curve):
             self.painter.setPen(pen)
             self.painter.setBrush(Qt.BrushStyle.NoBrush)
-            self.painter.drawPolyline(QPolygonF(points))
+            if len(points) <= _JOINED:
+                self.painter.drawPolyline(QPolygonF(points))
+            else:  # as one line with joins it would take tens of milliseconds
+                self.painter.setPen(QPen(colour, (1.0 if curve.dashed else 1.6) * self.unit))
+                self.painter.drawLines([QLineF(*pair) for pair in itertools.pairwise(points)])
             if curve.dots or len(points) == 1:
                 self.painter.setPen(Qt.PenStyle.NoPen)
                 self.painter.setBrush(colour)
