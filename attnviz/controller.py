@@ -125,14 +125,18 @@ class Controller(QObject):
         self._worker.messages_pending.disconnect(self._on_messages_pending)
         self.blockSignals(True)
 
-    def open(self, spec: AttentionSpec, view: View) -> None:
-        """Show a spec and view that belong together, as from a file: the view's ranges become the window."""
+    def open(self, spec: AttentionSpec, view: View, *, recorded: bool = True) -> None:
+        """Show a spec and view that belong together, as from a file: the view's ranges become the window.
+
+        Dropout that draws by itself is frozen. What is not ``recorded`` is no step of a person's to be undone.
+        """
+        self.set_redraws(False)
         plain = msgspec.structs.replace(view, rows=None, cols=None)
         if (spec, plain) == self.wanted():
             self._update(window=window_of(view))
             return
         self._opened = view
-        self._ask(spec, plain)
+        self._ask(spec, plain, recorded=recorded)
 
     def outline(self) -> Outline | None:
         """What the picture in sight is about."""
@@ -215,7 +219,9 @@ class Controller(QObject):
         if not spec.drops:
             self.set_redraws(False)
         elif not self._session.snapshot().running:
-            self._ask(edited(spec, dropout_seed=spec.dropout_seed + 1), view, recorded=False)
+            spec = edited(spec, dropout_seed=spec.dropout_seed + 1)
+            self._history.replace(spec, view)
+            self._ask(spec, view, recorded=False)
 
     def _arm(self) -> None:
         if self._throttle.isActive():

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QFileDialog
 from attnviz.controller import Controller
 from attnviz.frames import Failure
 from attnviz.session import Session
-from attnviz.spec import QKFile, SpecError, TypedScores, edited, from_json
+from attnviz.spec import AttentionSpec, QKFile, SpecError, TypedScores, edited, from_json
 from attnviz.spec.worked import typed_form
 from attnviz.views.main_window import MainWindow
 from attnviz.worker import EngineLike, Pause
@@ -29,7 +29,7 @@ class Filing(QObject):
     job_ended = Signal(object, object)  # what was written: a path; a sentence if it failed, else None
     job_progressed = Signal(object, float)  # what is being written: a path; the share that is done
     qk_described = Signal(object, object)  # a `QKFile`, or None and a sentence
-    frozen = Signal(object, object)  # a `TypedScores`, or None and a sentence
+    frozen = Signal(object, object, object)  # the spec; its `TypedScores`, or None and a sentence
 
     def __init__(
         self, window: MainWindow, controller: Controller, session: Session, settings: QSettings, parent: QObject
@@ -101,22 +101,23 @@ class Filing(QObject):
         typed = typed_form(spec.source)
         if typed is not None:
             failed = None if isinstance(typed, TypedScores) else self.tr("The weights are typed: there are no scores.")
-            self._on_frozen(typed if isinstance(typed, TypedScores) else None, failed)
+            self._on_frozen(spec, typed if isinstance(typed, TypedScores) else None, failed)
             return
 
         def job(_engine: EngineLike, _pause: Pause) -> None:
             from attnviz.engine.freezing import freeze  # noqa: PLC0415 (torch stands by then)
 
             try:
-                self.frozen.emit(freeze(spec, view.head or 0), None)
+                self.frozen.emit(spec, freeze(spec, view.head or 0), None)
             except (SpecError, RuntimeError) as error:
-                self.frozen.emit(None, str(error))
+                self.frozen.emit(spec, None, str(error))
 
         self._controller.run_job(job)
 
-    @Slot(object, object)
-    def _on_frozen(self, source: TypedScores | None, failed: str | None) -> None:
-        spec, _ = self._controller.wanted()
+    @Slot(object, object, object)
+    def _on_frozen(self, spec: AttentionSpec, source: TypedScores | None, failed: str | None) -> None:
+        if self._controller.wanted()[0] != spec:
+            return  # something else was asked for meanwhile
         if source is not None:
             bent = {} if typed_form(spec.source) else {"soft_cap": None}  # what is frozen has been through it
             try:

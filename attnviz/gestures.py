@@ -73,9 +73,6 @@ class Gestures:
         if number <= len(names):
             self.edit_view(stage=names[number - 1])
 
-    def show_large(self, head: int) -> None:
-        self.edit_view(head=head)
-
     def edit_view(self, **changes: object) -> None:
         self._controller.edit_view(msgspec.structs.replace(self._controller.wanted()[1], **changes))
 

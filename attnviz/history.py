@@ -43,6 +43,10 @@ class History:
             del self._past[:-_MOST]
         self._now, self._future, self._last = (spec, view), [], (changed, at)
 
+    def replace(self, spec: AttentionSpec, view: View) -> None:
+        """The present scene is another, by no edit of a person's: no step."""
+        self._now = spec, view
+
     def undo(self) -> Scene | None:
         """The scene before, which is then the present one; None where there is none."""
         return self._step(self._past, self._future)

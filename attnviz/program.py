@@ -174,7 +174,7 @@ class Program(QObject):
         act["dark"].triggered.connect(self.use_dark)
         act["draw_mask"].toggled.connect(heads.draw_mask)
         act["numbers"].triggered.connect(heads.tell_about_numbers)
-        act["redraws"].toggled.connect(self.controller.set_redraws)
+        act["redraws"].triggered.connect(self.controller.set_redraws)
         act["presenter"].toggled.connect(self._on_presenter_toggled)
 
     @Slot(object)
@@ -340,7 +340,8 @@ class Program(QObject):
         self.settings.setValue("scene", to_json(snapshot.spec, snapshot.looked_at))
         self.settings.sync()
         QGuiApplication.clipboard().clear()  # a picture left there crashes Qt's offscreen platform at exit
-        if not (self.studies.close() and self.worker.close()):
+        ended = [lane.close() for lane in (self.studies, self.worker)]
+        if not all(ended):
             log.error("a thread did not end in time")
 
 

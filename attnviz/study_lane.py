@@ -7,6 +7,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
@@ -28,8 +29,19 @@ def _studies() -> Study:
 
     from attnviz.studies import answers  # noqa: PLC0415
 
-    torch.set_num_threads(1)  # the window's own pictures have the others
+    torch.set_num_threads(1)  # the window's own pictures have the others; threads that begin later start with 1 too
     return answers
+
+
+@dataclass(eq=False)
+class _Asked:
+    """One asking of a question: the same question may be asked again after it was called off."""
+
+    question: Question
+
+    @property
+    def name(self) -> str:
+        return self.question.name
 
 
 class StudyLane(QObject):
@@ -50,9 +62,9 @@ class StudyLane(QObject):
         super().__init__(parent)
         self._is_drawing, self._make_study = is_drawing, make_study
         self._condition = threading.Condition()
-        self._waiting: OrderedDict[str, Question] = OrderedDict()
-        self._running: Question | None = None
-        self._stopped: Question | None = None
+        self._waiting: OrderedDict[str, _Asked] = OrderedDict()
+        self._running: _Asked | None = None
+        self._stopped: _Asked | None = None
         self._box: OrderedDict[tuple[str, str], object] = OrderedDict()
         self._closing = False
         self._thread: threading.Thread | None = None
@@ -65,7 +77,7 @@ class StudyLane(QObject):
         """Begin a study; one of the same name that runs or waits is called off."""
         with self._condition:
             self._call_off(question.name)
-            self._waiting[question.name] = question
+            self._waiting[question.name] = _Asked(question)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="attnviz-studies", daemon=True)
                 self._thread.start()
@@ -132,35 +144,35 @@ class StudyLane(QObject):
                 if self._closing:
                     return
                 _, self._running = self._waiting.popitem(last=False)
-                question = self._running
+                asked = self._running
             try:
                 study = study or self._make_study()
-                self._answer(study, question)
+                self._answer(study, asked)
             except SpecError as error:
-                self._post(question, "failure", str(error))
+                self._post(asked, "failure", str(error))
             except Exception as error:
                 log.exception("a study failed")
                 sentence = getattr(error, "sentence", None) or f"The study met a bug: {type(error).__name__}: {error}"
-                self._post(question, "failure", sentence)
-            self._post(question, "end", None)
+                self._post(asked, "failure", sentence)
+            self._post(asked, "end", None)
 
-    def _answer(self, study: Study, question: Question) -> None:
+    def _answer(self, study: Study, asked: _Asked) -> None:
         def called_off() -> bool:
-            return self._closing or self._stopped is question
+            return self._closing or self._stopped is asked
 
-        for answer in study(question, called_off):
+        for answer in study(asked.question, called_off):
             if called_off():
                 return
-            self._post(question, "answer", answer)
+            self._post(asked, "answer", answer)
             since = time.monotonic()
             while self._is_drawing() and not called_off() and time.monotonic() - since < _LONGEST_REST_S:
                 time.sleep(_REST_S)
 
-    def _post(self, question: Question, kind: str, content: object) -> None:
+    def _post(self, asked: _Asked, kind: str, content: object) -> None:
         with self._condition:
-            if self._closing or self._stopped is question:
+            if self._closing or self._stopped is asked:
                 return
             was_empty = not self._box
-            self._box[question.name, kind] = content
+            self._box[asked.name, kind] = content
         if was_empty:
             self._pending.emit()

@@ -60,3 +60,15 @@ def test_a_switch_pressed_twice_is_two_steps():
     history.record(off, VIEW, at=0.0)
     history.record(SPEC, VIEW, at=0.1)
     assert [history.undo(), history.undo()] == [(off, VIEW), (SPEC, VIEW)]
+
+
+def test_what_changes_by_itself_is_no_step_and_keeps_what_was_undone():
+    history = History((SPEC, VIEW))
+    off = edited(SPEC, mask="none")
+    history.record(off, VIEW, at=0.0)
+    history.undo()
+    drawn = edited(SPEC, dropout_seed=7)
+    history.replace(drawn, VIEW)
+    history.record(drawn, View(stage="scores"), at=1.0)  # another stage alone
+    assert history.can_redo
+    assert history.redo() == (off, VIEW)

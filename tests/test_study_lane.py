@@ -146,3 +146,15 @@ def test_closing_ends_a_study_under_way(qtbot, lane):
     qtbot.waitUntil(lambda: bool(heard.answers))
     assert one.close()
     assert study.ended == 1
+
+
+def test_a_question_can_be_asked_again_after_it_was_called_off(qtbot, lane):
+    study, question = Gated(), Count(upto=1)
+    one, heard = lane(study)
+    one.ask(question)
+    assert study.reached.wait(20)
+    one.cancel("count")
+    one.ask(question)
+    study.let_on.release(2)
+    qtbot.waitUntil(lambda: heard.ends == ["count"])
+    assert heard.answers == [("count", 1, 1)]

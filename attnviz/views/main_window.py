@@ -343,6 +343,7 @@ class MainWindow(QMainWindow):
         act["undo"].setEnabled(snapshot.can_undo)
         act["redo"].setEnabled(snapshot.can_redo)
         act["pin"].setChecked(snapshot.pinned is not None)
+        act["redraws"].setChecked(snapshot.redraws)
 
     def use_dark(self, dark: bool) -> None:
         """Light or dark maps; the widgets follow the application's palette."""
