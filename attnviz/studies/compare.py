@@ -20,14 +20,14 @@ from attnviz.questions.compare import (
     HeadDifference,
 )
 from attnviz.spec import WEIGHT_STAGES, SpecError
-from attnviz.studies.head_maps import HeadMaps
+from attnviz.studies.opened_spec import OpenedSpec
 
 
 def answers(question: CompareQuestion, cancelled: Callable[[], bool] = lambda: False) -> Iterator[CompareAnswer]:
     """An answer for each head compared, the question's own first. Raises `SpecError` for maps of different shapes."""
     _check(question)
-    a = HeadMaps(question.a)
-    b = HeadMaps(question.b)
+    a = OpenedSpec(question.a)
+    b = OpenedSpec(question.b)
     heads = min(question.a.num_heads, question.b.num_heads)
     left_out = max(question.a.num_heads, question.b.num_heads) - heads
     dtype = _coarser(question.a.dtype, question.b.dtype)

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from attnviz import inputs
 from attnviz.attention import dropout
+from attnviz.engine.probes import file_array, frozen
 from attnviz.questions.dropout import (
     MOST_CELLS,
     SHOWN_CELLS,
@@ -19,7 +20,7 @@ from attnviz.questions.dropout import (
     sums_deviation,
 )
 from attnviz.spec import SpecError, edited
-from attnviz.studies.one_head import OneHead, as_floats, frozen
+from attnviz.studies.opened_spec import OpenedSpec
 
 _LIVE_S = 0.04
 _A_DECADE = 8
@@ -63,10 +64,10 @@ class _Tally:
             raise SpecError(
                 "source", f"a head of {side} cells is too large to draw again and again: take up to 1,024 tokens"
             )
-        one = OneHead(spec, question.head)
+        one = OpenedSpec(spec)
         site = spec.dropout_site
         before, after = ("weights", "dropped_weights") if site == "weights" else ("context", "dropped_context")
-        stages = one.stages({before, after})
+        stages = one.stages(question.head, {before, after})
         self.spec, self.site, self.tokens = spec, site, one.tokens
         kept = stages.kept
         assert kept is not None  # noqa: S101 (dropout acts)
@@ -118,19 +119,19 @@ class _Tally:
 
     def answer(self) -> DropoutAnswer:
         p, n_visible = self.spec.dropout, self.sees.sum(1)
-        cells = as_floats(self.map[self.row])
+        cells = frozen(file_array(self.map[self.row]))
         tallest = float(self.map[self.sees].abs().max()) if bool(self.sees.any()) else 0.0
         steps = np.array(self.steps, np.int64)
         small = self.map.numel() <= SHOWN_CELLS
         return DropoutAnswer(
             self.done, self.question.draws, self.site, p, self.row, cells,
-            frozen(self.hidden[self.row].numpy()), frozen(self.kept_row.numpy()), as_floats(self.dropped_row),
+            frozen(self.hidden[self.row].numpy()), frozen(self.kept_row.numpy()), frozen(file_array(self.dropped_row)),
             frozen(self.sums[: self.done]), float(cells.sum()), sums_deviation(cells, p),
             frozen(steps), frozen(np.array(self.largest)), frozen(np.array(self.average)),
             frozen(np.sqrt(p / (1 - p)) * tallest / np.sqrt(np.maximum(steps, 1))),
             frozen(self.vanished.numpy() / self.done), frozen(np.power(p, n_visible.numpy().astype(np.float64))),
             frozen(n_visible.numpy().astype(np.int64)), self.tokens,
             frozen(self.mean_map().numpy()) if small else None,
-            as_floats(self.map) if small else None,
+            frozen(file_array(self.map)) if small else None,
             frozen(self.hidden.numpy()) if small else None,
         )  # fmt: skip

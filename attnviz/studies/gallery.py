@@ -28,7 +28,7 @@ from attnviz.questions.gallery import (
     MaskedRow,
 )
 from attnviz.spec import AttentionSpec, SpecError, edited, fixed_by
-from attnviz.studies.head_maps import HeadMaps
+from attnviz.studies.opened_spec import OpenedSpec
 
 _LESSON_SCORES = (1.0, 2.0, 3.0)
 _MOST_SCORES = 6
@@ -39,7 +39,7 @@ def answers(question: GalleryQuestion, cancelled: Callable[[], bool] = lambda: F
     """An answer for each order that has been computed, −∞ first. Raises `SpecError` where no order can be."""
     spec = question.spec
     _check(spec)
-    maps = HeadMaps(edited(spec, top_k=None) if spec.top_k is not None else spec)
+    maps = OpenedSpec(edited(spec, top_k=None) if spec.top_k is not None else spec)
     hidden = maps.hidden()
     largest, scores = _scores_of(question, maps, hidden)
     around = {
@@ -77,7 +77,7 @@ def _check(spec: AttentionSpec) -> None:
         raise SpecError("mask", f"there is nothing to mask here: {fixed.reason}")
 
 
-def _region(maps: HeadMaps, pixels: int) -> Region:
+def _region(maps: OpenedSpec, pixels: int) -> Region:
     level = level_for(max(maps.n_queries, maps.n_keys), pixels)
     return Region((0, maps.n_queries), (0, maps.n_keys), level)
 
@@ -102,7 +102,7 @@ def _exhibit(
     return exhibit, 0.0 if math.isnan(pooled.high) else pooled.high
 
 
-def _scores_of(question: GalleryQuestion, maps: HeadMaps, hidden: Tensor) -> tuple[float, tuple[float, ...]]:
+def _scores_of(question: GalleryQuestion, maps: OpenedSpec, hidden: Tensor) -> tuple[float, tuple[float, ...]]:
     """The largest visible scaled score of the question's row, and its first scores; without a row the lesson's."""
     row = question.row
     if row is None or row >= maps.n_queries:

@@ -11,21 +11,22 @@ from torch import Tensor
 from attnviz import inputs
 from attnviz.attention import masks
 from attnviz.attention.stages import head_stages
+from attnviz.engine.probes import file_array, frozen
 from attnviz.questions.rounds import MOST_TOKENS, SHOWN_TOKENS, Floats, RoundsAnswer, RoundsQuestion
 from attnviz.spec import AttentionSpec, Causal, SpecError, TypedWeights, edited
-from attnviz.studies.one_head import OneHead, as_floats, frozen
+from attnviz.studies.opened_spec import OpenedSpec
 
 
 def answers(question: RoundsQuestion, cancelled: Callable[[], bool]) -> Iterator[RoundsAnswer]:
     """An answer a round."""
     spec = edited(question.spec, training=False) if question.spec.drops else question.spec
     _check(spec)
-    one = OneHead(spec, question.head)
+    one = OpenedSpec(spec)
     length = len(one.tokens)
     with torch.inference_mode():
-        stages = one.stages({"weights"})
-        whole = as_floats(stages.stages["weights"][0])
-        mask = one.opener.mask(spec, one.opened)
+        stages = one.stages(question.head, {"weights"})
+        whole = frozen(file_array(stages.stages["weights"][0]))
+        mask = one.mask()
     hidden = frozen(np.zeros((length, length), bool) if stages.masked is None else stages.masked.cpu().numpy())
     last_rows: list[Floats] = []
     maps: list[Floats] = []
@@ -34,7 +35,7 @@ def answers(question: RoundsQuestion, cancelled: Callable[[], bool]) -> Iterator
     for n in range(1, length + 1):
         if cancelled():
             return
-        grown = _pass_over(spec, one, n, mask)
+        grown = _pass_over(spec, one, question.head, n, mask)
         last_rows.append(frozen(grown[-1]))
         if length <= SHOWN_TOKENS:
             maps.append(grown)
@@ -61,9 +62,9 @@ def _check(spec: AttentionSpec) -> None:
         )
 
 
-def _pass_over(spec: AttentionSpec, one: OneHead, n: int, mask: masks.Mask | None) -> Floats:
+def _pass_over(spec: AttentionSpec, one: OpenedSpec, head: int, n: int, mask: masks.Mask | None) -> Floats:
     """Weights (n, n) of one pass over the first ``n`` tokens, each computed again."""
-    given = one.given()
+    given = one.given(head)
     part: dict[str, Tensor] = {}
     for name in "qk":
         vectors = given.get(name)
@@ -80,11 +81,11 @@ def _pass_over(spec: AttentionSpec, one: OneHead, n: int, mask: masks.Mask | Non
         result = one.backend.run(
             spec.device,
             lambda: head_stages(
-                spec, head=one.number, keep={"weights"}, mask=cut, q=part.get("q"), k=part.get("k"),
+                spec, head=head, keep={"weights"}, mask=cut, q=part.get("q"), k=part.get("k"),
                 scaled_scores=part.get("scaled_scores"),
             ),
         )  # fmt: skip
-    return as_floats(result.stages["weights"][0])
+    return frozen(file_array(result.stages["weights"][0]))
 
 
 def _difference(row: Floats, whole: Floats) -> float:
