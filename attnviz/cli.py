@@ -242,9 +242,10 @@ def run(arguments: list[str]) -> int:
 
 
 def _leave(_number: int, _frame: FrameType | None) -> None:
-    from attnviz.files import abandon
-
-    abandon()
+    """End at once. Imports nothing: it may come in the middle of an import."""
+    files = sys.modules.get("attnviz.files")
+    with contextlib.suppress(Exception):  # a module that is half there has written nothing
+        files.abandon()  # type: ignore[union-attr]
     os._exit(130)
 
 

@@ -219,7 +219,12 @@ class Controller(QObject):
         if not spec.drops:
             self.set_redraws(False)
         elif not self._session.snapshot().running:
-            spec = edited(spec, dropout_seed=spec.dropout_seed + 1)
+            try:
+                spec = edited(spec, dropout_seed=spec.dropout_seed + 1)
+            except SpecError as error:  # the last seed there is
+                self.set_redraws(False)
+                self.refuse(error)
+                return
             self._history.replace(spec, view)
             self._ask(spec, view, recorded=False)
 

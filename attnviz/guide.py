@@ -15,13 +15,21 @@ Given = float | int | Place | Cell
 """An answer: a number as typed (88 for 88 %), a choice by its place, or a cell."""
 
 
+class Percentage(float):
+    """A number that was typed with its % sign: 88 for "88 %"."""
+
+
 class Verdict(enum.Enum):
-    """What is known of an answer. `UNKNOWN`: the screen shows something else than the step."""
+    """What is known of an answer.
+
+    `UNKNOWN`: the screen shows something else than the step. `RUNNING`: what answers it is still being computed.
+    """
 
     NONE = "none"
     RIGHT = "right"
     WRONG = "wrong"
     UNKNOWN = "unknown"
+    RUNNING = "running"
     SHOWN = "shown"
 
 
@@ -68,7 +76,7 @@ class GuideState:
 
     @property
     def feedback(self) -> str:
-        """The line under the question; empty before an answer. Words for `UNKNOWN` are the card's."""
+        """The line under the question; empty before an answer. Words for what is not judged are the card's."""
         asked = self.step.question
         if asked is None:
             return ""
@@ -121,26 +129,29 @@ class Guide:
         """Say it in another language; what was answered stays."""
         self._state = replace(self._state, language=language)
 
-    def answer(self, given: Given, found: Found | None) -> Verdict:
-        """Judge ``given`` by what the measure has ``found``; None says that the screen shows something else."""
+    def answer(self, given: Given, found: Found | None, *, running: bool = False) -> Verdict:
+        """Judge ``given`` by what the measure has ``found``.
+
+        None says that the screen shows something else, or with ``running`` that it is still being computed.
+        """
         asked = self._state.step.question
         if asked is None or self._state.verdict in (Verdict.RIGHT, Verdict.SHOWN):
             return self._state.verdict
         if found is None:
-            verdict = Verdict.UNKNOWN
+            verdict = Verdict.RUNNING if running else Verdict.UNKNOWN
         else:
             verdict = Verdict.RIGHT if is_right(asked, given, found) else Verdict.WRONG
         misses = self._state.misses + (verdict is Verdict.WRONG)
         self._state = replace(self._state, verdict=verdict, given=given, misses=misses)
         return verdict
 
-    def show_me(self, found: Found | None) -> None:
-        """Say the answer, which counts after a miss alone."""
+    def show_me(self, found: Found | None, *, running: bool = False) -> None:
+        """Say the answer, which counts after a miss alone; None and ``running`` as in `answer`."""
         asked = self._state.step.question
         if asked is None or not self._state.can_show:
             return
         if found is None:
-            self._state = replace(self._state, verdict=Verdict.UNKNOWN)
+            self._state = replace(self._state, verdict=Verdict.RUNNING if running else Verdict.UNKNOWN)
             return
         pointed = min(found) if isinstance(found, frozenset) and found else None
         words = asked.show.said(self._state.language).replace("{value}", answer_words(asked, found))
@@ -159,7 +170,8 @@ def is_right(asked: LessonQuestion, given: Given, found: Found) -> bool:
         chosen = int(given)
         return 0 <= chosen < len(asked.choices) and _near(asked.choices[chosen].value, found, asked.tolerance)
     if asked.percent:
-        return _near(given / 100, found, asked.tolerance) or (abs(given) <= 1 and _near(given, found, asked.tolerance))
+        as_share = not isinstance(given, Percentage) and abs(given) <= 1
+        return _near(given / 100, found, asked.tolerance) or (as_share and _near(given, found, asked.tolerance))
     return _near(given, found, asked.tolerance)
 
 
@@ -175,13 +187,16 @@ def answer_words(asked: LessonQuestion, found: Found) -> str:
 
 
 def number_of(text: str) -> float | None:
-    """The number that was typed: "88", "88 %", "0,88", ".88", "−0.07", "8/9"; None for anything else."""
+    """The number that was typed: "88", "0,88", ".88", "−0.07", "8/9"; "88 %" is a `Percentage`; None for all else."""
     cleaned = re.sub(r"[\s%％]", "", text).replace("−", "-").replace("，", ",").replace("。", ".").replace(",", ".")
     parts: Sequence[str] = cleaned.split("/")
     if not re.fullmatch(r"[-+]?(\d{1,12}(\.\d{0,12})?|\.\d{1,12})(/\d{1,6})?", cleaned):
         return None
     bottom = float(parts[1]) if len(parts) > 1 else 1.0
-    return float(parts[0]) / bottom if bottom else None
+    if not bottom:
+        return None
+    number = float(parts[0]) / bottom
+    return Percentage(number) if re.search(r"[%％]", text) else number
 
 
 def _near(given: float, found: float, tolerance: float) -> bool:

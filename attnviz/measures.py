@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -12,11 +13,11 @@ import numpy.typing as npt
 
 from attnviz.frames import CellClass, Frame, Outline, RowStory, Values
 from attnviz.lesson_files import Found, LessonStep, Measure, Place
-from attnviz.questions import Answer
-from attnviz.questions.exam import ExamAnswer
+from attnviz.questions import Answer, Question
+from attnviz.questions.exam import ExamQuestion
 from attnviz.questions.rounds import RoundsAnswer, cells_cached, cells_in_one_pass, cells_recomputed
 from attnviz.session import Picture, Snapshot
-from attnviz.spec import MaskFile, masked_at, visible_runs
+from attnviz.spec import AttentionSpec, MaskFile, masked_at, visible_runs
 
 _TIE = 1e-6  # weights closer than this are equally large
 _OF_ROUNDS: Final[Mapping[str, Callable[[int], int]]] = MappingProxyType(
@@ -30,24 +31,32 @@ _OF_ROUNDS: Final[Mapping[str, Callable[[int], int]]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """What a measure may look at: the picture, the one before, the selected row's story, studies' answers."""
+    """What a measure may look at: the picture, the one before, the selected row's story.
+
+    ``answers`` and ``asked`` are studies' answers and questions, by the study's name.
+    """
 
     picture: Picture | None
     before: Picture | None = None
     story: RowStory | None = None
     answers: Mapping[str, Answer] = field(default_factory=lambda: MappingProxyType({}))
+    asked: Mapping[str, Question] = field(default_factory=lambda: MappingProxyType({}))
 
 
-def screen_of(snapshot: Snapshot, answers: Mapping[str, Answer] = MappingProxyType({})) -> Screen:
-    """The screen of a window's snapshot; ``answers`` are those of the studies on its present spec, by name."""
-    return Screen(snapshot.picture, snapshot.before, snapshot.story, answers)
+def screen_of(
+    snapshot: Snapshot,
+    answers: Mapping[str, Answer] = MappingProxyType({}),
+    asked: Mapping[str, Question] = MappingProxyType({}),
+) -> Screen:
+    """The screen of a window's snapshot, with studies' answers and questions about its present spec, by name."""
+    return Screen(snapshot.picture, snapshot.before, snapshot.story, answers, asked)
 
 
 def found(step: LessonStep, screen: Screen) -> Found | None:
     """What answers the step's question; None where the screen shows something else, or not all of it yet.
 
-    A study's figure counts once it has finished, or where it is known from the start. An answer that a study gave on
-    another spec must not be among the screen's.
+    A study's figure counts once it has finished, or where its question tells it. An answer that a study gave on
+    another spec must not be among the screen's. Changes count against the step's own state before, and no other.
     """
     if step.question is None:
         return None
@@ -56,9 +65,9 @@ def found(step: LessonStep, screen: Screen) -> Found | None:
     if picture is None or picture.outline is None or picture.spec != step.spec:
         return None
     if measure.path:
-        return _of_study(measure, screen.answers)
+        return _of_study(measure, screen)
     try:
-        return _Reading(measure, picture, picture.outline, screen).found()
+        return _Reading(measure, picture, picture.outline, screen, step.before).found()
     except _NotHereError:
         return None
 
@@ -67,30 +76,33 @@ class _NotHereError(LookupError):
     """The screen lacks what was asked for."""
 
 
-def _of_study(measure: Measure, answers: Mapping[str, Answer]) -> float | None:
-    value: object = answers.get(measure.name.removeprefix("study:"))
+def _of_study(measure: Measure, screen: Screen) -> float | None:
+    name = measure.name.removeprefix("study:")
+    value: object = screen.answers.get(name)
+    asked = screen.asked.get(name)
+    if isinstance(asked, ExamQuestion) and measure.path == ("floor",):
+        return math.log(asked.vocabulary)
     if isinstance(value, RoundsAnswer) and measure.path[0] in _OF_ROUNDS:
         return float(_OF_ROUNDS[measure.path[0]](value.total))
-    if isinstance(value, ExamAnswer) and measure.path == ("floor",):
-        return value.floor
     if not isinstance(value, Answer) or not value.finished:
         return None
-    for name in measure.path:
-        if name.isdigit() and isinstance(value, Sequence | np.ndarray):
-            value = value[int(name)] if int(name) < len(value) else None
+    for part in measure.path:
+        if part.isdigit() and isinstance(value, Sequence | np.ndarray):
+            value = value[int(part)] if int(part) < len(value) else None
         else:
-            value = getattr(value, name, None)
+            value = getattr(value, part, None)
     return float(value) if isinstance(value, bool | int | float | np.number | np.bool_) else None
 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """One measure on one picture."""
+    """One measure on one picture. ``expected`` is what the state before must be."""
 
     measure: Measure
     picture: Picture
     outline: Outline
     screen: Screen
+    expected: AttentionSpec | None
 
     def found(self) -> Found:
         measure = self.measure
@@ -130,7 +142,7 @@ class _Reading:
                 return float(row[self._hidden_by_shape()].sum(dtype=np.float64))
             case "visible_keys":
                 return float((~self._hidden()).sum())
-        return float(np.abs(row.astype(np.float64) - self._row(self._before())).max())
+        return float(np.abs(row.astype(np.float64) - self._row_before(row)).max())
 
     def _cell(self, picture: Picture) -> float:
         row = self._row(picture)
@@ -166,7 +178,7 @@ class _Reading:
             case "future_of_row":
                 chosen = self._hidden_by_shape()
             case "grew_most":
-                grown = values - self._row(self._before())
+                grown = values - self._row_before(values)
                 chosen = grown >= np.max(grown[~hidden]) - _TIE
             case _:
                 raise _NotHereError
@@ -192,9 +204,17 @@ class _Reading:
     # Where numbers stand -------------------------------------------------------------------------------------------
 
     def _before(self) -> Picture:
-        if self.screen.before is None:
+        before = self.screen.before
+        if before is None or self.expected is None or before.spec != self.expected:
             raise _NotHereError
-        return self.screen.before
+        return before
+
+    def _row_before(self, row: Values) -> Values:
+        """The row as it was before; of another length it is no row to compare ``row`` with."""
+        before = self._row(self._before())
+        if before.shape != row.shape:
+            raise _NotHereError
+        return before
 
     def _frame(self, picture: Picture, stage: str | None) -> Frame:
         """The whole map of a stage, a number a cell."""

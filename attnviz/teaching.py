@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -13,13 +15,31 @@ from attnviz import lesson_files, measures
 from attnviz.controller import Controller
 from attnviz.frames import Failure
 from attnviz.guide import Guide, GuideState, Verdict
-from attnviz.questions import Answer
+from attnviz.questions import Answer, Question
 from attnviz.session import Cell, Session
 from attnviz.spec import AttentionSpec, SpecError, View
 from attnviz.views.main_window import MainWindow
+from attnviz.views.pages.page import Page
 
 FIRST_LESSON: Final = "cat-eats-fish"
 _LANGUAGES: Final = ("en", "zh")
+
+
+@dataclass(slots=True)
+class _Study:
+    """What a page has asked of its study last, and what came of it so far."""
+
+    page: Page
+    question: Question
+    answer: Answer | None = None
+
+    def is_about(self, spec: AttentionSpec) -> bool:
+        """Whether the page would ask just this about ``spec``, or asks about no spec at all."""
+        fields = (getattr(self.question, name) for name in self.question.__struct_fields__)
+        if not any(isinstance(value, AttentionSpec) for value in fields):
+            return True
+        seen = self.page.snapshot
+        return seen is not None and seen.spec == spec and self.page.question() == self.question
 
 
 class Teaching(QObject):
@@ -37,10 +57,10 @@ class Teaching(QObject):
         self._window, self._controller, self._session, self._settings = window, controller, session, settings
         self._guide: Guide | None = None
         self._name = FIRST_LESSON
-        self._answers: dict[str, Answer] = {}
-        self._answers_about: AttentionSpec | None = None
+        self._studies: dict[str, _Study] = {}
         self._coming: tuple[AttentionSpec, View] | None = None
         self._to_select: Cell | None = None
+        self._to_begin = False
         card = window.lesson_card
         card.step_asked.connect(self.go_to)
         card.answered.connect(self._on_answered)
@@ -48,6 +68,13 @@ class Teaching(QObject):
         card.next_lesson_asked.connect(self._on_next_lesson)
         card.language_chosen.connect(self._on_language)
         controller.settled.connect(self._on_settled)
+        controller.snapshot_changed.connect(self._judge_waiting)
+        window.side.page_made.connect(self._on_page_made)
+        for page in window.side.pages.values():
+            self._on_page_made(page)
+            question = page.question() if page.running or page.latest is not None else None
+            if question is not None:
+                self._studies[question.name] = _Study(page, question, page.latest)
 
     @property
     def state(self) -> GuideState | None:
@@ -89,6 +116,7 @@ class Teaching(QObject):
     def leave(self) -> None:
         """End the lesson; the picture stays."""
         self._guide = self._coming = self._to_select = None
+        self._to_begin = False
         self._window.show_lesson(None)
         self.changed.emit()
 
@@ -126,47 +154,89 @@ class Teaching(QObject):
         """Put the step's picture up: first the state before, if it has one, so that its outlines are there."""
         assert self._guide is not None  # noqa: S101 (whoever calls has looked)
         step = self._guide.step
-        self._answers.clear()
+        if self._session.snapshot().pinned is not None:
+            self._controller.toggle_pin()  # the outlines are the step's own state before
         before, scene = step.scene_before(), step.scene()
         self._to_select = None if step.select is None else Cell(*step.select)
+        self._to_begin = True
         self._coming = None
         shown = self._session.snapshot().picture
-        if before is not None and (shown is None or not shown.complete or shown.spec != before[0]):
+        if before is not None and (shown is None or not shown.complete or (shown.spec, shown.view) != before):
             self._coming = scene
-            self._controller.open(*before)
+            self._controller.open(*before, recorded=False)  # one step of a lesson is one step of undo
         else:
             self._controller.open(*scene)
-            self._select()
         self._window.show_page(step.page)
+        self._arrive()
         self._show()
 
     @Slot()
     def _on_settled(self) -> None:
         """A picture stands: if it was the state before, the step's own comes now."""
-        if self._coming is not None:
-            scene, self._coming = self._coming, None
-            self._controller.open(*scene)
-        self._select()
+        scene, self._coming = self._coming, None
+        if scene is not None and self._guide is not None:
+            picture, before = self._session.snapshot().picture, self._guide.step.before
+            if picture is not None and picture.spec == before:  # else a person has gone another way meanwhile
+                self._controller.open(*scene)
+        self._arrive()
 
-    def _select(self) -> None:
-        """Select the step's cell once the step's own map is there."""
-        outline = self._controller.outline()
-        if self._guide is None or self._to_select is None or outline is None or self._coming is not None:
+    def _arrive(self) -> None:
+        """Once the step's own map is there, select its cell, and let its study begin."""
+        picture = self._session.snapshot().picture
+        if self._guide is None or self._computes_picture() or picture is None or picture.outline is None:
             return
-        if self._session.snapshot().running:
+        outline, cell = picture.outline, self._to_select
+        begins, self._to_begin, self._to_select = self._to_begin, False, None
+        if cell is not None:
+            self._controller.select(Cell(min(cell.row, outline.n_queries - 1), min(cell.col, outline.n_keys - 1)))
+        if begins and picture.spec == self._guide.step.spec:
+            self._begin_study()
+
+    def _begin_study(self) -> None:
+        """Let the step's page answer what it has not answered to its end, set up as the lesson speaks of it."""
+        assert self._guide is not None  # noqa: S101 (whoever calls has looked)
+        step = self._guide.step
+        page = self._window.side.pages.get(step.page)
+        asks_study = step.question is not None and bool(step.question.measure.path)
+        set_up = getattr(page, "set_up", None)
+        if page is None or not (asks_study or set_up is not None):
             return
-        cell, self._to_select = self._to_select, None
-        self._controller.select(Cell(min(cell.row, outline.n_queries - 1), min(cell.col, outline.n_keys - 1)))
+        if set_up is not None:
+            set_up()
+        question = page.question()
+        known = None if question is None else self._studies.get(question.name)
+        answered = known is not None and known.answer is not None and known.answer.finished
+        if known is None or known.question != question or not (answered or page.running):
+            page.ask()
 
     # ------------------------------------------------------------------------------------------------------- answers
 
+    @Slot(object)
+    def _on_page_made(self, page: Page) -> None:
+        page.asked.connect(partial(self._on_study_asked, page))
+        page.called_off.connect(self._judge_waiting)
+
+    def _on_study_asked(self, page: Page, question: Question) -> None:
+        """A page begins a study: what it answers from now on answers this question."""
+        self._studies[question.name] = _Study(page, question)
+
     def take_study(self, name: str, answer: Answer) -> None:
-        """What a study has found on the present spec; a question may ask for it."""
-        spec = self._session.snapshot().spec
-        if spec != self._answers_about:
-            self._answers.clear()
-            self._answers_about = spec
-        self._answers[name] = answer
+        """What a study has found of the question that was asked last; a step may ask for it."""
+        study = self._studies.get(name)
+        if study is not None:
+            study.answer = answer
+            self._judge_waiting()
+
+    @Slot()
+    def _judge_waiting(self) -> None:
+        """Judge the answer that was given too early, once what answers the question is there or comes no more."""
+        state = self.state
+        if self._guide is None or state is None or state.verdict is not Verdict.RUNNING or state.given is None:
+            return
+        found = self._found()
+        if found is not None or not self._computes():
+            self._guide.answer(state.given, found)
+            self._show()
 
     @Slot(object)
     def take_cell(self, cell: Cell | None) -> None:
@@ -178,14 +248,14 @@ class Teaching(QObject):
     def _on_answered(self, given: object) -> None:
         if self._guide is None or not isinstance(given, float | int | Cell):
             return
-        self._guide.answer(given, self._found())
+        self._guide.answer(given, self._found(), running=self._computes())
         self._show()
 
     @Slot()
     def _on_shown_asked(self) -> None:
         if self._guide is None:
             return
-        self._guide.show_me(self._found())
+        self._guide.show_me(self._found(), running=self._computes())
         pointed = self._guide.state.pointed
         if pointed is not None:
             self._controller.select(Cell(*pointed))
@@ -193,9 +263,32 @@ class Teaching(QObject):
 
     def _found(self) -> lesson_files.Found | None:
         assert self._guide is not None  # noqa: S101 (whoever calls has looked)
+        study = self._study()
+        answers = {} if study is None or study.answer is None else {study.question.name: study.answer}
+        asked = {} if study is None else {study.question.name: study.question}
+        return measures.found(self._guide.step, measures.screen_of(self._session.snapshot(), answers, asked))
+
+    def _study(self) -> _Study | None:
+        """The study that the step's question asks for, if it was asked about the step's spec."""
+        asked = None if self._guide is None else self._guide.step.question
+        if self._guide is None or asked is None or not asked.measure.path:
+            return None
+        study = self._studies.get(asked.measure.name.removeprefix("study:"))
+        return study if study is not None and study.is_about(self._guide.step.spec) else None
+
+    def _computes(self) -> bool:
+        """Whether what answers the step's question is on its way."""
+        study, wanted = self._study(), self._controller.wanted()[0]
+        on_its_way = self._computes_picture() and (self._coming is not None or wanted == self._step_spec())
+        return on_its_way or (study is not None and study.page.study == study.question.name)
+
+    def _computes_picture(self) -> bool:
         snapshot = self._session.snapshot()
-        current = snapshot.spec == self._answers_about
-        return measures.found(self._guide.step, measures.screen_of(snapshot, self._answers if current else {}))
+        waits = self._controller.wanted() != (snapshot.spec, snapshot.view)
+        return self._coming is not None or snapshot.running or waits
+
+    def _step_spec(self) -> AttentionSpec | None:
+        return None if self._guide is None else self._guide.step.spec
 
     # ------------------------------------------------------------------------------------------------------ the rest
 
@@ -228,9 +321,7 @@ class Teaching(QObject):
         if state is None:
             return None
         asked = state.step.question
-        small = (
-            asked.ask.said(state.language) if asked is not None and state.verdict is Verdict.NONE else state.feedback
-        )
+        small = state.feedback or (asked.ask.said(state.language) if asked is not None else "")
         return _first_sentence(state.step.say.said(state.language)), small
 
 

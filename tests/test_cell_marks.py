@@ -194,3 +194,23 @@ def test_a_masked_swatch_looks_like_the_map(style):
     assert (swatch(False)[2:-2, 2:-2] == style.masked.rgb()).all()
     assert len(np.unique(swatch(True)[2:-2, 2:-2])) > 1
     assert abs(style.masked.lightness() - style.card.lightness()) >= 15
+
+
+@pytest.mark.parametrize(
+    ("kind", "framed"),
+    [(CellClass.ORDINARY, True), (CellClass.MASKED, False), (CellClass.PADDED, False), (CellClass.NAN, False),
+     (CellClass.ZERO, False), (CellClass.DROPPED, False)],
+)  # fmt: skip
+def test_only_a_hidden_cell_that_holds_a_number_wears_the_red_frame(kind, framed):
+    from attnviz.figure.grid import grid_of
+    from attnviz.figure.peeking import Peeking, frame_hidden_cells
+    from attnviz.spec import Causal
+
+    image = QImage(300, 300, QImage.Format.Format_RGB32)
+    image.fill(paint.LIGHT.card)
+    painter = QPainter(image)
+    grid = grid_of(QRectF(0, 0, 300, 300), (0.0, 3.0, 0.0, 3.0), frame_of(CAT))
+    frame_hidden_cells(painter, grid, np.full((3, 3), int(kind), np.uint8), Peeking(Causal(), 0, 3), paint.LIGHT)
+    painter.end()
+    assert (image.pixelColor(202, 50) == paint.LIGHT.leak or image.pixelColor(205, 50) == paint.LIGHT.leak) is framed
+    assert image.pixelColor(5, 50) == paint.LIGHT.card

@@ -5,12 +5,13 @@ import numpy as np
 import pytest
 
 from attnviz.frames import CellClass, Counts, Frame, Outline, Scale, StageShape
-from attnviz.guide import Guide, Verdict, answer_words, is_right, number_of
+from attnviz.guide import Guide, Percentage, Verdict, answer_words, is_right, number_of
 from attnviz.lesson_files import Choice, LessonQuestion, LessonScript, LessonStep, Measure, Words
 from attnviz.measures import Screen, found, screen_of
 from attnviz.questions import Answer
+from attnviz.questions.exam import ExamQuestion
 from attnviz.session import Cell, Picture, Snapshot
-from attnviz.spec import Lesson, SpecError, View, make_spec
+from attnviz.spec import Lesson, SpecError, View, edited, make_spec
 
 CAT = make_spec(Lesson(name="cat-eats-fish"))
 SAID = Words("yes", "对")
@@ -80,6 +81,16 @@ def test_a_screen_that_shows_something_else_is_no_miss():
     assert (guide.state.misses, guide.state.feedback) == (0, "")
 
 
+def test_an_answer_that_comes_too_early_waits_for_what_is_still_running():
+    guide = Guide(script_of(asking()))
+    assert guide.answer(1, None, running=True) is Verdict.RUNNING
+    assert (guide.state.misses, guide.state.feedback, guide.state.given) == (0, "", 1)
+    assert guide.answer(2, 1.0) is Verdict.WRONG
+    guide.show_me(None, running=True)
+    assert (guide.state.verdict, guide.state.can_show) == (Verdict.RUNNING, True)
+    assert guide.answer(1, 1.0, running=True) is Verdict.RIGHT, "what is known already is judged"
+
+
 def test_a_step_without_a_question_takes_no_answer():
     guide = Guide(script_of(None))
     assert guide.answer(1, 1.0) is Verdict.NONE
@@ -95,6 +106,13 @@ def test_a_step_without_a_question_takes_no_answer():
         (89, 0.8808, {"percent": True}, False),
         (88, 0.8808, {}, False),
         (100, 1.0, {"percent": True}, True),
+        (1, 1.0, {"percent": True}, True),
+        (0.5, 0.5, {"percent": True}, True),
+        (Percentage(1), 1.0, {"percent": True}, False),
+        (Percentage(0.5), 0.5, {"percent": True}, False),
+        (Percentage(50), 0.5, {"percent": True}, True),
+        (Percentage(0.5), 0.005, {"percent": True}, True),
+        (Percentage(84.8), 84.8, {"tolerance": 0.5}, True),
         (0, 0.2447, {"percent": True}, False),
         (0.31, 0.3113, {}, True),
         (0.3, 0.3113, {}, False),
@@ -127,7 +145,9 @@ def test_choices_and_cells_are_judged():
      ("1.2.3", None), ("%", None), ("9" * 500, None)],
 )  # fmt: skip
 def test_typed_numbers_are_read(text, number):
-    assert number_of(text) == (number if number is None else pytest.approx(number))
+    read = number_of(text)
+    assert read == (number if number is None else pytest.approx(number))
+    assert isinstance(read, Percentage) == (read is not None and "%" in text)
 
 
 def test_answers_in_words():
@@ -158,13 +178,14 @@ OUTLINE = Outline(
     ("head:0",), True, True, "cpu",
 )  # fmt: skip
 PICTURE = Picture(CAT, View(), 1, OUTLINE, {"head:0": frame()})
-BEFORE = Picture(CAT, View(), 1, OUTLINE, {"head:0": frame(np.full((3, 3), 1 / 3))})
+UNMASKED = edited(CAT, mask="none")
+BEFORE = Picture(UNMASKED, View(), 1, OUTLINE, {"head:0": frame(np.full((3, 3), 1 / 3))})
 
 
 def measured(name, screen=None, kind="number", **where):
     path = where.pop("path", ())
     step = script_of(asking(kind, measure=Measure(name, path=path, **where))).steps[0]
-    return found(step, screen or Screen(PICTURE, BEFORE))
+    return found(replace(step, before=UNMASKED), screen or Screen(PICTURE, BEFORE))
 
 
 @pytest.mark.parametrize(
@@ -201,11 +222,13 @@ def test_measures_read_the_screen(name, where, value):
 def test_a_windows_snapshot_is_a_screen():
     answers = {"rounds": Answer(1, 1)}
     snapshot = Snapshot(spec=CAT, view=View(), picture=PICTURE, last=BEFORE)
-    assert screen_of(snapshot, answers) == Screen(PICTURE, BEFORE, None, answers)
+    assert screen_of(snapshot, answers) == Screen(PICTURE, BEFORE, None, answers, {})
+    asked = {"exam": ExamQuestion()}
+    assert screen_of(snapshot, answers, asked) == Screen(PICTURE, BEFORE, None, answers, asked)
 
 
 def test_equal_weights_are_equally_largest():
-    assert measured("largest_of_row", Screen(BEFORE), row=2) == {(2, 0), (2, 1), (2, 2)}
+    assert measured("largest_of_row", Screen(replace(BEFORE, spec=CAT)), row=2) == {(2, 0), (2, 1), (2, 2)}
 
 
 def test_a_row_that_sees_nothing_has_no_largest_cell():
@@ -225,6 +248,30 @@ def test_what_is_not_on_the_screen_is_not_measured():
     for other in frame(level=2), frame(exact=False), frame(stage="scores"):
         assert measured("cell", Screen(replace(PICTURE, frames={"head:0": other}))) is None
     assert measured("cell", Screen(replace(PICTURE, outline=None))) is None
+
+
+@pytest.mark.parametrize("name", ["change", "largest_change", "grew_most"])
+def test_changes_count_against_the_steps_own_state_before_alone(name):
+    assert measured(name) is not None
+    other = replace(BEFORE, spec=edited(CAT, mask="three-step"))
+    assert measured(name, Screen(PICTURE, other)) is None
+    step = script_of(asking(measure=Measure(name))).steps[0]
+    assert found(step, Screen(PICTURE, BEFORE)) is None, "the step has no state before"
+
+
+@pytest.mark.parametrize("name", ["largest_change", "grew_most"])
+def test_a_row_of_another_length_is_no_state_before(name):
+    longer = np.full((6, 6), 1 / 6)
+    assert measured(name, Screen(PICTURE, replace(BEFORE, frames={"head:0": frame(longer)}))) is None
+
+
+def test_the_exams_line_is_known_from_its_question():
+    def line(asked):
+        return measured("study:exam", Screen(PICTURE, asked=asked), path=("floor",))
+
+    assert line({"exam": ExamQuestion()}) == pytest.approx(math.log(6))
+    assert line({"exam": ExamQuestion(vocabulary=10)}) == pytest.approx(math.log(10))
+    assert line({}) is None
 
 
 def test_studies_count_once_they_have_finished():

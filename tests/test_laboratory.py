@@ -5,13 +5,14 @@ import math
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QPointF, QSettings, Qt
-from PySide6.QtGui import QWheelEvent
+from PySide6.QtGui import QColor, QWheelEvent
 from PySide6.QtWidgets import QApplication
 
 from attnviz import app
 from attnviz.frames import CellClass, shown_class
 from attnviz.session import Cell
 from attnviz.spec import Drawn, Lesson, View, edited, make_spec
+from attnviz.views import theme
 
 CAT = make_spec(Lesson(name="cat-eats-fish"), mask="none")
 
@@ -86,7 +87,22 @@ def test_m_shares_the_24_percent_out_and_what_was_before_stays_in_sight(qtbot, o
     assert story.before.stages["weights"].round(2).tolist() == pytest.approx([0.09, 0.67, 0.24], abs=1e-6)
     assert story.now.stages["context"].round(2).tolist() == pytest.approx([0.21, 0.09], abs=1e-6)
     assert story.before.stages["context"].round(2).tolist() == pytest.approx([0.16, 0.31], abs=1e-6)
-    assert lines is not None
+    shares, before = ([lines.line(key).texts[name] for key in range(3)] for name in ("share", "before"))
+    assert (before, shares) == (["9 %", "67 %", "24 %"], ["12 %", "88 %", "×"])
+    assert [(one.name, one.before_text, one.text) for one in lines.context] == [
+        ("猫味", ".16", ".21"), ("鱼味", ".31", ".09"),
+    ]  # fmt: skip
+    bars = program.window.row_card.bars
+    assert bars.lines is lines
+    qtbot.waitUntil(lambda: not bars.is_moving())
+    assert bars.lengths() == pytest.approx([0.1192, 0.8808, 0.0], abs=5e-5)
+    image, columns = bars.grab().toImage(), bars.columns()
+    bare = theme.current().card
+    for key, was in enumerate((0.09, 0.6652, 0.2447)):  # the dashed outline ends where the bar was
+        end = columns.bar_left + was * (columns.bar_right - columns.bar_left)
+        y = int(bars.line_rect(key).center().y())
+        found = {QColor(image.pixel(x, y + dy)).name() for x in (int(end) - 1, int(end)) for dy in range(-4, 5)}
+        assert found - {bare, theme.current().accent}, (key, found)
     assert "shared out" in program.window.sentence_card.text()
 
 

@@ -153,6 +153,20 @@ def test_another_picture_offers_the_way_back(card, qtbot):
     assert at("mask").state.index == 3
 
 
+def test_what_still_runs_is_said_and_the_question_stays_open(card):
+    for step, words in ("mask", "The picture is still being computed"), ("rounds", "The study is still running"):
+        guide = at(step)
+        guide.answer(88, None, running=True)
+        card.present(guide.state)
+        assert words in card.text()
+        assert not card.again.isVisible()
+        assert card.field.isEnabled()
+    guide.answer(88, None)
+    card.present(guide.state)
+    assert "the study was stopped" in card.text()
+    assert card.again.isVisible()
+
+
 def test_back_and_next_say_where_to_go(card, qtbot):
     steps = told(card.step_asked)
     card.present(at("eats").state)

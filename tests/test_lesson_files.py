@@ -162,6 +162,14 @@ def test_a_broken_file_is_told_with_its_line(old, new, at, words):
     assert caught.value.line == lines_of(text, at)
 
 
+def test_what_changed_is_asked_only_where_there_is_a_state_before():
+    text = GOOD.replace('{ name = "cell", stage = "weights", col = 1 }', '"largest_change"')
+    assert parse(text, "mine.toml").step("two").question.measure.name == "largest_change"
+    with pytest.raises(LessonProblem, match="step 'two': largest_change compares with the state before") as caught:
+        parse(text.replace('before = { mask = "neg-inf" }\n', ""), "mine.toml")
+    assert caught.value.line == lines_of(text, "measure =") - 1
+
+
 def test_choices_are_checked():
     choice = GOOD.replace('kind = "number"', 'kind = "choice"')
     with pytest.raises(LessonProblem, match="two to six choices"):

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from lesson_answers import ANSWERS, TORCH_DRAWS, wrong_for
 from reference import (
     CAT_CONTEXT_MASKED,
     CAT_CONTEXT_UNMASKED,
@@ -44,21 +45,6 @@ from attnviz.spec import View, Viewport
 
 SCRIPTS = {name: lesson_files.built_in(name) for name in lesson_files.names()}
 STEPS = [pytest.param(name, step, id=f"{name}-{step.id}") for name, script in SCRIPTS.items() for step in script.steps]
-TORCH_DRAWS = {"3.5.2", "3.5.2.2"}
-
-ANSWERS = {
-    # cat-eats-fish: what a person types or clicks
-    "eats": 24, "unmask": (1, 2), "taste": 0.31, "mask": 88, "taste-masked": 0.21, "cat": 1, "fish": 0, "fill-0": 50,
-    "fill-inf": 100, "order": 0.76, "two-orders": 0, "stand-in": 0, "nothing-left": 33, "half": 1, "rounds": 91,
-    "dropout": (0, 1), "mask-and-dropout": (0, 2), "ahead": 84.8, "one-class": 83, "one-class-training": 0.332,
-    "questions": 0, "exam": 1.79,
-    # journey
-    "3.3": 3, "3.3.1": (1, 1), "3.3.1.2": 1, "3.3.1.3": 24, "3.3.1.4": 0.65, "3.3.2": (5, 4), "3.3.2.2": 6,
-    "3.3.2.3": 0.4177, "3.4.1": 2, "3.4.1.2": (1, 1), "3.4.1.3": 23, "3.4.1.4": 0.3061, "3.4.2": 3,
-    "3.4.2.2": (1, 0), "3.4.2.3": 0.33, "3.5.1": 81, "3.5.1.2": 0.37, "3.5.1.3": 0.5357, "3.5.1.4": 55,
-    "3.5.1.5": (3, 5), "3.5.1.6": 0, "3.5.2": 15, "3.5.2.2": (1, 4), "3.5.3": -0.4519, "3.6.1": 4, "3.6.1.2": 6,
-    "3.6.2": 3, "3.6.2.2": 1, "3.6.2.3": 0, "sizes": 64, "top-k": 2,
-}  # fmt: skip
 
 # chapter 3, sections 3.3 and 3.4
 INPUTS = (
@@ -142,7 +128,7 @@ STUDIED = {
     "rounds": lambda spec: RoundsQuestion(spec=spec),
     "heads": lambda spec: HeadsQuestion(spec=spec),
     "future-share": lambda _spec: FutureShareQuestion(),
-    "exam": lambda _spec: ExamQuestion(masks=("none",), steps=2),  # the line stands there from the start
+    "exam": lambda _spec: ExamQuestion(),
 }
 
 
@@ -173,22 +159,14 @@ def screen_of(engine, step) -> Screen:
     before = None if step.before is None else picture_of(engine, *step.scene_before())
     row = step.select[0]
     story = engine.row_story(RowQuestion(1, step.spec, row, step.view.head or 0, step.before))
-    answers = {}
+    answers, asked = {}, {}
     measure = step.question.measure.name if step.question is not None else ""
     if measure.startswith("study:"):
         name = measure.removeprefix("study:")
-        *_, answers[name] = studies.answers(STUDIED[name](step.spec))
-    return Screen(picture_of(engine, *step.scene()), before, story, answers)
-
-
-def wrong_for(asked, right):
-    if asked.measure.name == "empty":
-        return right[0] + 1, right[1]
-    if asked.kind == "cell":
-        return right[0], 0 if right[1] else 1
-    if asked.kind == "choice":
-        return 1 - right
-    return right + 7
+        asked[name] = STUDIED[name](step.spec)
+        if name != "exam":  # whose line stands there from the start
+            *_, answers[name] = studies.answers(asked[name])
+    return Screen(picture_of(engine, *step.scene()), before, story, answers, asked)
 
 
 def test_every_question_has_an_answer_here_and_every_step_is_known():

@@ -3,10 +3,14 @@
 import pytest
 from answered_pages import shown, snapshot_of
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
 
 from attnviz.session import Cell
-from attnviz.spec import Lesson, RandomQK, View, edited, make_spec
+from attnviz.spec import Lesson, PadLeft, RandomQK, View, edited, make_spec
 from attnviz.views.pages.compare import ComparePage
+from attnviz.views.pages.dropout import DropoutPage
+from attnviz.views.pages.looks_ahead import LooksAheadPage
+from attnviz.views.pages.number_table import NumberTable
 
 CAT = make_spec(Lesson(name="cat-eats-fish"))
 OPEN = edited(CAT, mask="none")
@@ -103,6 +107,32 @@ def test_rounding_is_called_rounding(page):
     assert "rounding" in words or "bit for bit" in words
     page.present(snapshot_of(edited(journey, dtype="float16"), pinned=snapshot_of(journey)))
     assert "steps of float16" in page._sentence.text()
+
+
+def test_rows_of_nan_are_told_for_a_and_for_b(page):
+    blind = edited(CAT, mask_shape=PadLeft(count=1))
+    page.present(snapshot_of(edited(blind, dtype="float16"), pinned=snapshot_of(blind)))
+    assert "Rows that hold NaN: 1 of A, 1 of B." in page._sentence.text()
+    page.present(snapshot_of(edited(blind, fill=-1e9), pinned=snapshot_of(blind)))
+    assert "Rows that hold NaN: 1 of A, 0 of B." in page._sentence.text()
+    two = make_spec(RandomQK(length=9), num_heads=2, mask_shape=PadLeft(count=2))
+    page.present(snapshot_of(edited(two, fill=-1e9), pinned=snapshot_of(two)))
+    assert "Rows of head 0 that hold NaN: 2 of A, 0 of B." in page._sentence.text()
+    assert [line[3] for line in page.heads.lines()] == ["2 | 0", "2 | 0"]
+
+
+@pytest.mark.parametrize("made", [ComparePage, DropoutPage, LooksAheadPage])
+def test_every_page_has_the_one_kind_of_table_and_ctrl_c_copies_it(qtbot, made):
+    page = made()
+    qtbot.addWidget(page)
+    table = page.numbers if made is ComparePage else page.table
+    assert type(table) is NumberTable
+    assert table.accessibleName()
+    table.show_lines(["row", "seen"], [("0 猫", "50 %"), ("1 吃", "24 %")])
+    assert table.lines() == [("0 猫", "50 %"), ("1 吃", "24 %")]
+    qtbot.keyClick(table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert QApplication.clipboard().text() == "row\tseen\n0 猫\t50 %\n1 吃\t24 %"
+    QApplication.clipboard().clear()
 
 
 def test_heads_that_one_lacks_are_left_out(page):

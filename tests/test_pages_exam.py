@@ -43,6 +43,18 @@ def test_the_windows_mask_and_none_are_chosen_until_a_person_chooses(qtbot, page
     assert page.asked_of_it.questions == []  # only Run asks
 
 
+def test_a_lessons_step_chooses_every_mask_until_the_windows_mask_is_another(page):
+    page.boxes["multiply"].click()
+    page.seed.setValue(9)
+    page.set_up()
+    assert checked(page) == ["none", "fill-0", "multiply", "three-step", "neg-inf"]
+    page.present(snapshot_of(CAT))
+    assert page.question() == ExamQuestion()
+    assert page.asked_of_it.questions == []
+    page.present(snapshot_of(edited(CAT, mask="three-step")))
+    assert checked(page) == ["none", "three-step"]
+
+
 def test_run_asks_and_shows_training_beside_the_exam(qtbot, page):
     click(qtbot, page.run)
     (question,) = page.asked_of_it.questions

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import reference
+import torch
 
 from attnviz import rendering
 from attnviz.engine import Engine
@@ -17,6 +18,7 @@ from attnviz.spec import (
     PadLeft,
     RandomEmbeddings,
     RandomQK,
+    Text,
     TypedScores,
     TypedWeights,
     View,
@@ -166,6 +168,64 @@ def test_top_k_cuts_what_is_not_among_the_largest():
     assert "not among the 1 largest" in lines.exact(0)
 
 
+def test_a_future_key_that_top_k_cut_is_not_called_hidden_by_a_mask_that_is_off():
+    lines = lines_of(edited(CAT, top_k=1), 1)
+    assert column(lines, "share") == ["×", "100 %", "×"]
+    assert told(lines, 2) == ["0 % = 0 / 7.39   not among the top 1: e^(−∞) is 0"]
+    assert lines.exact(2).endswith("not among the 1 largest")
+    masked = lines_of(edited(MASKED, top_k=1), 1)
+    assert told(masked, 2) == ["0 % = 0 / 7.39   e^(−∞) is 0"]
+    assert masked.exact(2).endswith("hidden by the mask")
+    added = lines_of(edited(CAT, mask="add", top_k=1), 1)
+    assert column(added, "added") == ["−∞", "0", "−∞"]
+    assert added.exact(0).endswith("not among the 1 largest")
+    assert added.exact(2).endswith("hidden by the mask")
+
+
+def test_a_row_that_sees_no_key_blames_the_mask():
+    lines = lines_of(edited(THREE, mask_shape=PadLeft(count=1)), 0)
+    assert told(lines, 1)[1:] == [
+        "× triangle 27 % + 27 % + 45 % = 0 %",
+        "÷ sum NaN = 0 / 0   the mask hides every key: nothing is left of the row",
+    ]  # fmt: skip
+    lines = lines_of(edited(CAT, mask="multiply", mask_shape=PadLeft(count=1)), 0)
+    assert told(lines, 1)[2] == "the mask hides every key: nothing is left of the row"
+    nothing = make_spec(TypedScores(scores=((-INF, -INF), (0.0, 0.0))), mask="three-step")
+    assert told(lines_of(nothing, 0), 0) == ["softmax NaN = 0 / 0   every key is at −∞: there is nothing to share out"]
+
+
+@pytest.mark.parametrize("mask", ["three-step", "multiply"])
+def test_a_sum_that_rounding_alone_keeps_from_1_is_100_percent(mask):
+    sums = set()
+    for seed in range(1, 20):
+        lines = lines_of(make_spec(Text(text="a b c d e f g"), mask=mask, seed=seed), 6)
+        sums.add(lines.sum_before_dividing if mask == "three-step" else lines.total)
+        words = told(lines, 1)
+        if mask == "three-step":
+            assert words[1].endswith("100 %")
+            assert " / 100 % " in words[2]
+        else:
+            assert words[2] == "nothing was hidden, so there is nothing to divide by"
+            assert not softmax_lines(lines, 1)[2][0].leak
+    assert sums - {1.0}  # rounding was there
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.9999999, "100 %"), (1.0000001, "100 %"), (0.9982, "99.8 %"), (0.7553, "76 %"), (0.0, "0 %")]
+)
+def test_sums_in_formulas(value, text):
+    assert numbers.told_sum(value, None) == text
+
+
+def test_what_is_added_stands_beside_the_score_that_it_is_added_to():
+    spec = edited(JOURNEY, mask="add", fill=-5.0)
+    assert lines_of(spec, 1).columns[:3] == ("raw", "score", "added")
+    lines = lines_of(edited(spec, scale_after_mask=True), 1)
+    assert [lines.title(name) for name in lines.columns[:3]] == ["score", "+ M", "scaled"]
+    raw, added, scaled = (float(lines.line(2).texts[name].replace("−", "-")) for name in lines.columns[:3])
+    assert (raw + added) / math.sqrt(2) == pytest.approx(scaled, abs=0.01)
+
+
 # ------------------------------------------------------------------------------------------------------------ journey
 
 
@@ -200,6 +260,16 @@ def test_dropout_writes_its_last_line():
     assert len(told(lines, 2)) == 1
     assert lines.total == pytest.approx(2 * 0.8808, abs=1e-4)
     assert lines.full == 2
+
+
+def test_a_leak_that_dropout_hit_is_still_a_leak():
+    lines = lines_of(edited(CAT, dropout=0.5, training=True, dropout_seed=5), 1)
+    fish = lines.line(2)
+    assert (fish.texts["share"], fish.texts["dropped"]) == ("24 %", "×")
+    assert (fish.peeking, fish.dropped) == (True, True)
+    assert lines.sees() == "sees 3 of 3, 1 ahead"
+    assert [run.text for run in softmax_lines(lines, 2)[0] if run.leak] == ["2.72"]
+    assert told(lines, 2)[-1] == "dropped: 24 % → 0"
 
 
 def test_dropout_on_the_context_tells_so_in_the_mix():
@@ -244,7 +314,23 @@ def test_e_to_the_s_is_taken_below_the_largest_where_it_would_overflow(dtype, ho
     assert lines(overflows).title("exponential") == "e^(s − max)"
     assert column(lines(overflows), "exponential")[1] == "1"
     assert f"max = {numbers.score(overflows)}: e^s would overflow in {dtype}" in told(lines(overflows), 1)[-1]
-    assert "vanish" in told(lines_of(make_spec(TypedScores(scores=((-800.0, -801.0),)), mask="none"), 0), 0)[-1]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "holds", "vanishes"),
+    [("float16", -17.25, -17.4), ("bfloat16", -92.5, -93.0), ("float32", -103.9, -104.0), ("float64", -745.0, -745.5)],
+)
+def test_e_to_the_s_is_taken_below_the_largest_where_it_would_vanish(dtype, holds, vanishes):
+    assert (torch.tensor([holds, vanishes], dtype=getattr(torch, dtype)).exp() != 0).tolist() == [True, False]
+
+    def lines(largest):
+        spec = make_spec(TypedScores(scores=((largest, largest - 1),)), mask="none", dtype=dtype)
+        return lines_of(spec, 0)
+
+    assert lines(holds).title("exponential") == "e^s"
+    assert "vanish" not in " ".join(told(lines(holds), 0))
+    assert lines(vanishes).title("exponential") == "e^(s − max)"
+    assert told(lines(vanishes), 0)[-1].endswith(f"e^s would vanish in {dtype}")
 
 
 # ---------------------------------------------------------------------------------------------------------- long rows

@@ -9,10 +9,13 @@ from PySide6.QtGui import QColor, QHelpEvent, QImage
 from PySide6.QtWidgets import QApplication, QToolTip
 from test_row_card import CAT, MASKED, THREE, snapshot_of
 
+from attnviz.colour import GROUNDS
 from attnviz.figure.fonts import load_fonts
+from attnviz.frames import CellClass
 from attnviz.session import Cell
 from attnviz.spec import Lesson, RandomEmbeddings, TypedWeights, edited, make_spec
 from attnviz.views import theme
+from attnviz.views.row_card import metrics
 from attnviz.views.row_card.card import RowCard
 from attnviz.views.row_card.formula import plain
 
@@ -97,6 +100,18 @@ def test_peeking_masked_and_ordinary_bars_have_their_colours(show):
     assert c.leak not in shown.pixels(1)
     shown.present(snapshot_of(MASKED, 1, 0))
     assert not {c.leak, c.accent} & shown.pixels(2)
+
+
+def test_a_leak_that_dropout_hit_keeps_its_red_frame_and_its_bar_is_gone(show):
+    c = theme.colours(False)
+    shown = show(snapshot_of(edited(CAT, dropout=0.5, training=True, dropout_seed=5), 1, 0))
+    assert shown.pixels(2) & {QColor.fromRgb(GROUNDS[CellClass.DROPPED]).name()}
+    assert not {c.leak, c.accent} & shown.pixels(2)
+    bars = shown.card.bars
+    image = bars.grab().toImage().convertToFormat(QImage.Format.Format_RGB32)
+    y = int(bars.line_rect(2).center().y())
+    assert c.leak in {QColor(image.pixel(x, y)).name() for x in range(int(bars.columns().names))}
+    assert [text for text, _ in shown.card.foot.words()][-1] == "· sees 3 of 3, 1 ahead"
 
 
 def test_n_hides_weights_and_keeps_tokens_and_scores(show):
@@ -244,6 +259,18 @@ def test_share_and_before_stand_at_any_width_and_columns_never_overlap(show, wid
     assert columns.bar_right - columns.bar_left > 40
     box = shown.card.formula
     assert max(placed.x for placed in box._placed) < box.width()
+
+
+def test_what_is_added_stands_right_of_the_score_that_it_is_added_to(show):
+    spec = make_spec(num_heads=1, mask="add", fill=-5.0, scale_after_mask=True)
+    shown = show(snapshot_of(spec, 1, 2), width=900)
+    lines = shown.card.lines
+    spans = metrics.columns_of(lines, 900, 1).spans
+    assert [*spans][:3] == ["raw", "added", "score"]
+    assert [left for left, _ in spans.values()] == sorted(left for left, _ in spans.values())
+    for width in range(320, 900, 20):  # never added to nothing
+        spans = metrics.columns_of(lines, width, 1).spans
+        assert "raw" in spans or "added" not in spans
 
 
 def test_the_type_grows_for_a_classroom(show):

@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from attnviz import rendering
@@ -208,6 +209,27 @@ def test_a_row_that_sees_nothing_says_so_and_what_came_of_it(changes, words):
     large, small = told(make_spec(mask_shape=PadLeft(count=2), num_heads=1, **changes), 0)
     assert large.startswith("Every key of this row is hidden")
     assert words in small
+
+
+@pytest.mark.parametrize(("fill", "dtype", "words"), [
+    (-5.0, "float32", "−5 was added to every score alike, which moves no share: it is the softmax as it was."),
+    (-5.0, "bfloat16", "On paper that moves no share, but bfloat16 rounds sums of this size."),
+    (-1e9, "float32", "On paper that moves no share, but float32 rounds the sums until all are equal."),
+    (-1e9, "float64", "which moves no share: it is the softmax as it was."),
+])  # fmt: skip
+@pytest.mark.parametrize("stage", ["weights", "dropped_weights"])
+def test_what_is_added_to_every_score_of_a_row_is_not_called_filled(fill, dtype, words, stage):
+    shape = PadLeft(count=1)
+    spec = make_spec(mask="add", fill=fill, dtype=dtype, mask_shape=shape, num_heads=1, dropout=0.5, dropout_seed=1)
+    stages, plain = Engine().arrays(spec).stages, Engine().arrays(edited(spec, mask="none")).stages
+    moved = np.abs(stages["weights"][0][0] - plain["weights"][0][0]).max()
+    assert (moved < 1e-6) == ("as it was" in words)
+    assert (np.ptp(stages["weights"][0][0]) < 1e-6) == ("until all are equal" in words)
+    large, small = told(spec, 0, stage=stage)
+    assert large.startswith("Every key of this row is hidden")
+    assert words in small
+    total = float(stages["dropped_weights"][0][0].sum())
+    assert small.endswith(f"After dropout the row sums to {total:.2f}.") == (stage == "dropped_weights")
 
 
 def test_multiplying_is_told_as_what_nobody_shared_out():

@@ -98,6 +98,36 @@ def test_the_page_asks_once_in_sight_and_shows_the_table(qtbot):
     assert asked[-1] == FutureShareQuestion()
 
 
+def test_what_a_person_stops_stays_until_it_is_asked_again(qtbot):
+    from made_pictures import picture_of, snapshot_of
+
+    page = LooksAheadPage()
+    qtbot.addWidget(page)
+    asked, off = [], []
+    page.asked.connect(asked.append)
+    page.called_off.connect(off.append)
+    snapshot = snapshot_of(picture_of(4))
+    page.present(snapshot)
+    page.set_active(True)
+    page.take_answer(next(iter(answers(asked[0]))))
+    page._stop.click()
+    assert off == ["future-share"]
+    page.present(snapshot)
+    page.set_active(False)
+    page.set_active(True)
+    assert (len(asked), page.running) == (1, False)
+    page.seed.setValue(9)
+    assert asked[1:] == [FutureShareQuestion(seed=9)]
+    page.set_active(False)  # called off for the page went out of sight, not by a person
+    page.set_active(True)
+    assert asked[2:] == [FutureShareQuestion(seed=9)]
+    page.take_end()
+    page.set_up()
+    assert len(asked) == 3
+    page.present(snapshot)
+    assert asked[3:] == [FutureShareQuestion()]
+
+
 # ---------------------------------------------------------------------------------------------------- the command line
 
 

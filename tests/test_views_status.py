@@ -311,16 +311,16 @@ def test_the_banner_shows_a_failure_once_and_its_details_on_request(qtbot, shown
 
 def test_the_link_to_ones_own_sentence_comes_after_the_mask(qtbot, shown):
     card = shown(SentenceCard())
-    card.resize(460, 190)
+    card.resize(500, 154)
     card.present(snapshot_of(CAT, row=1))
-    height = card.heightForWidth(460)
+    height = card.heightForWidth(500)
     assert not card._own.isVisible()
     unmasked = card.text()
     masked = snapshot_of(edited(CAT, mask="neg-inf"), row=1)
     card.present(replace(masked, stale=True))
     assert card.text() == unmasked  # the words follow the picture, not the request
     card.present(replace(masked, last=snapshot_of(CAT).picture))
-    assert max(card.heightForWidth(460), height) <= card.minimumHeight()  # what comes after M lifts nothing
+    assert max(card.heightForWidth(500), height) <= card.minimumHeight()  # what comes after M lifts nothing
     with qtbot.waitSignal(card.own_text_asked):
         qtbot.mouseClick(card._own, Qt.MouseButton.LeftButton)
 

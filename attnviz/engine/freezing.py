@@ -24,9 +24,10 @@ from attnviz.spec import (
 def freeze(spec: AttentionSpec, head: int, backend: Backend | None = None) -> TypedScores:
     """The scaled scores of one head before any mask (after a soft cap), with its values and tokens, as a typed source.
 
-    The numbers are those of the spec's dtype, so that the same mask, dtype and dropout over the frozen scores give the
-    same weights, up to float32's rounding. Values of more than `MAX_TYPED_DIMS` dimensions are left out. A fill that
-    was scaled (``scale_after_mask``) is not frozen with them.
+    The numbers are those of the spec's dtype, so that the same mask and dtype over the frozen scores give the same
+    weights, up to float32's rounding. Dropout draws for each head anew, and a typed source has head 0 alone: the same
+    dropout drops the same cells where ``head`` is 0, other ones for any other head. Values of more than
+    `MAX_TYPED_DIMS` dimensions are left out. A fill that was scaled (``scale_after_mask``) is not frozen with them.
 
     Thread: any. Raises `SpecError` for more than `MAX_TYPED_TOKENS` tokens, for typed weights, which have no scores,
     for a head that there is not, and where a score is no number (NaN, +∞); `DeviceError` where the device is missing.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Final
 
 from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication
@@ -13,7 +14,7 @@ from attnviz import colour
 from attnviz.figure import labels
 from attnviz.frames import CellClass, Frame, Scale
 from attnviz.session import Picture
-from attnviz.spec import QUERY_KEY_STAGES, WEIGHT_STAGES, AttentionSpec, View
+from attnviz.spec import QUERY_KEY_STAGES, WEIGHT_STAGES, AttentionSpec, Causal, Drawn, MaskFile, View, shape_text
 
 PERCENT_UP_TO_KEYS: Final = labels.PERCENT_UP_TO_KEYS
 _SUM_TOLERANCE = 0.005
@@ -40,6 +41,8 @@ _MASK_WORDS: Final = {
     "none": QT_TRANSLATE_NOOP("Figure", "no mask"),
     "three-step": QT_TRANSLATE_NOOP("Figure", "three-step mask"),
     "neg-inf": QT_TRANSLATE_NOOP("Figure", "−∞ mask"),
+    "multiply": QT_TRANSLATE_NOOP("Figure", "× triangle, never divided"),
+    "add": QT_TRANSLATE_NOOP("Figure", "added mask of −∞"),
 }
 
 
@@ -130,9 +133,33 @@ def panel_title(frame: Frame | None, panel: str) -> str:
     return stage_title(frame.stage) if frame is not None else ""
 
 
+def mask_words(spec: AttentionSpec) -> list[str]:
+    """What is hidden and how, in words: the mode with its fill, a shape other than the triangle, top-k."""
+    words = [tr(_MASK_WORDS[spec.mask])]
+    if spec.fills and spec.fill != -math.inf:
+        plain = QCoreApplication.translate("Figure", "added mask of {0}")
+        filled = QCoreApplication.translate("Figure", "fill {0}")
+        words = [(plain if spec.mask == "add" else filled).format(f"{spec.fill:g}".replace("-", "−"))]
+    if spec.mask != "none":
+        match spec.mask_shape:
+            case Causal():
+                pass
+            case Drawn():
+                words.append(QCoreApplication.translate("Figure", "drawn by hand"))
+            case MaskFile(path=path):
+                words.append(QCoreApplication.translate("Figure", "shape of {0}").format(PurePath(path).name))
+            case shape:
+                words.append(QCoreApplication.translate("Figure", "shape {0}").format(shape_text(shape)))
+    if spec.top_k is not None:
+        words.append(f"top-k {spec.top_k}")
+    return words
+
+
 def circumstances(spec: AttentionSpec) -> str:
-    """Mask, dropout and sizes in one line."""
-    parts = [tr(_MASK_WORDS[spec.mask])]
+    """Mask, dropout and sizes in one line: the settings that decide what a picture shows."""
+    parts = mask_words(spec)
+    if spec.soft_cap is not None:
+        parts.append(QCoreApplication.translate("Figure", "soft cap {0}").format(f"{spec.soft_cap:g}"))
     if spec.drops:
         words = QCoreApplication.translate("Figure", "dropout {0} on {1}, seed {2} ({3})")
         parts.append(words.format(f"{spec.dropout:g}", spec.dropout_site, spec.dropout_seed, spec.dropout_generator))
@@ -140,6 +167,8 @@ def circumstances(spec: AttentionSpec) -> str:
         parts.append(QCoreApplication.translate("Figure", "inference: dropout off"))
     heads = QCoreApplication.translate("Figure", "1 head") if spec.num_heads == 1 else ""
     parts.append(heads or QCoreApplication.translate("Figure", "{0} heads").format(spec.num_heads))
+    if spec.num_kv_heads != spec.num_heads:
+        parts.append(QCoreApplication.translate("Figure", "{0} of keys and values").format(spec.num_kv_heads))
     if spec.d_head is not None:
         parts.append(f"d_head {spec.d_head}")
     parts.append(spec.dtype)

@@ -79,16 +79,15 @@ def _hidden(peeking: Peeking, rows: range, cols: range) -> npt.NDArray[np.bool_]
 def frame_hidden_cells(
     painter: QPainter, grid: Grid, shown: npt.NDArray[np.uint8], peeking: Peeking, style: Style
 ) -> None:
-    """A red frame in each cell of ``grid`` that ``peeking`` hides and that is ``shown`` as no masked one."""
+    """A red frame in each cell of ``grid`` that ``peeking`` hides and that is ``shown`` with a number all the same."""
     behind = _hidden(peeking, grid.rows, grid.cols)
-    unseen = (shown == CellClass.MASKED) | (shown == CellClass.DROPPED)
     width = min(max(grid.side / 40, 1.4), 5.0)
     pen = QPen(style.leak, width)
     pen.setJoinStyle(Qt.PenJoinStyle.MiterJoin)
     painter.setPen(pen)
     painter.setBrush(Qt.BrushStyle.NoBrush)
     inset = width / 2 + (3.6 if grid.side >= 60 else 1)  # the cross-hair's own frame stays outside of it
-    for row, col in np.argwhere(behind & ~unseen).tolist():
+    for row, col in np.argwhere(behind & (shown == CellClass.ORDINARY)).tolist():
         cell = grid.cell(grid.rows.start + row, grid.cols.start + col)
         painter.drawRect(cell.adjusted(inset, inset, -inset, -inset))
 

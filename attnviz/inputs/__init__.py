@@ -37,6 +37,7 @@ from attnviz.spec import (
 __all__ = ["Inputs", "count_tokens", "open_mask_plane", "open_source"]
 
 _BY_HAND = "worked by hand"
+_BOOKS_SEEDS = (123, 789)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,7 +78,8 @@ def open_source(spec: AttentionSpec, *, in_memory: bool = True) -> Inputs:
     match spec.source:
         case Lesson(name="journey"):
             embeddings = torch.tensor(lessons.JOURNEY_INPUTS, dtype=torch.float32)
-            return Inputs(lessons.JOURNEY_TOKENS, len(embeddings), "the book's seeds", embeddings=embeddings)
+            origin = "the book's seeds" if spec.seed in _BOOKS_SEEDS else f"the book's inputs, seed {spec.seed}"
+            return Inputs(lessons.JOURNEY_TOKENS, len(embeddings), origin, embeddings=embeddings)
         case Lesson(name="one-class"):
             drawn_once = lessons.one_class()
             return Inputs(

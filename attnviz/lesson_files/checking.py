@@ -9,6 +9,7 @@ from typing import Any, Final, cast, get_args
 
 from attnviz.lesson_files.lines import Keys
 from attnviz.lesson_files.script import (
+    AGAINST_BEFORE,
     KINDS_OF_CELLS,
     MEASURES,
     STUDY,
@@ -101,6 +102,10 @@ def _step(
     if "question" in table:
         inside = (*keys, "question")
         question = _question(_table(table["question"], inside), inside, who, spec, view, select)
+        measure = question.measure.name
+        if before is None and measure in AGAINST_BEFORE:
+            why = f"{who}: {measure} compares with the state before: give it as before = {{ ... }}"
+            raise WrongLesson((*inside, "measure"), why)
     return LessonStep(
         name, _words(table, "title", keys, who), _words(table, "say", keys, who), spec, view, before, select,
         cast(Page, _one_of(table, "page", "row", get_args(Page), keys, who)),

@@ -62,7 +62,7 @@ class Choice:
 class LessonQuestion:
     """A step's question, answered on the screen's numbers. A number may be ``tolerance`` off, in the measure's units.
 
-    With ``percent`` a share may be typed as 88 or as 0.88. In ``show`` {value} stands for what was measured.
+    With ``percent`` a share may be typed as 88, 88 % or 0.88. In ``show`` {value} stands for what was measured.
     """
 
     kind: Kind
@@ -151,6 +151,9 @@ MEASURES: Final[Mapping[str, tuple[Literal["number", "cell"], frozenset[str]]]] 
     }
 )
 """What can be measured on a screen: the kind of answer, and the fields that say where it looks."""
+
+AGAINST_BEFORE: Final = frozenset({"change", "largest_change", "grew_most"})
+"""Measures that need a step's state before."""
 
 KINDS_OF_CELLS: Final = ("masked", "zero", "nan", "dropped", "future")
 STUDY: Final = re.compile(r"study:([a-z][a-z-]*)((?:\.[a-z0-9][a-z0-9_]*)+)")

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from attnviz.questions.base import Answer, Question
-from attnviz.spec import AttentionSpec, MaskMode, SpecError
+from attnviz.spec import AttentionSpec, MaskMode, SpecError, held
 
 EXAM_MASKS: Final = ("none", "fill-0", "multiply", "three-step", "neg-inf")
 """The masks that are asked by default, from the open book to the closed one."""
@@ -34,7 +34,7 @@ def exam_mask(name: str) -> tuple[MaskMode, float]:
         fill = float(number)
     except ValueError:
         fill = math.nan
-    if kind not in modes or not colon or not fill < math.inf:
+    if kind not in modes or not colon or not held(fill, "float32") < math.inf:
         raise SpecError("masks", f"masks has {name!r}: give {', '.join(_PLAIN)}, fill:NUMBER or add:NUMBER")
     return modes[kind], fill
 

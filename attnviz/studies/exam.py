@@ -20,6 +20,7 @@ from torch.nn import functional
 
 from attnviz.attention import masks
 from attnviz.questions.exam import ExamAnswer, ExamQuestion, curve_of, exam_mask
+from attnviz.spec import held
 
 _WIDTH: Final = 32
 _BATCH: Final = 128
@@ -79,7 +80,8 @@ class _Candidate:
 
     def __init__(self, question: ExamQuestion, name: str) -> None:
         self._question = question
-        self._mode, self._fill = exam_mask(name)
+        self._mode, fill = exam_mask(name)
+        self._fill = held(fill, "float32")  # what the layer's dtype makes of it
         self._draw = torch.Generator().manual_seed(question.seed)
         vocabulary, d = question.vocabulary, _WIDTH
         self._tokens, self._places = (self._normal(rows, d) for rows in (vocabulary, question.length))

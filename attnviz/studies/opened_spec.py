@@ -13,6 +13,7 @@ from attnviz.attention.pooling import Panel
 from attnviz.attention.stages import HeadStages
 from attnviz.engine.dense import Dense
 from attnviz.engine.errors import ComputationError
+from attnviz.engine.memory import Budget
 from attnviz.engine.opened import Opener
 from attnviz.spec import AttentionSpec
 
@@ -20,7 +21,8 @@ from attnviz.spec import AttentionSpec
 class OpenedSpec:
     """Heads of ``spec``, on its device and in its dtype; one item of a batch, since all begin as equals.
 
-    Thread: one at a time. Raises `ComputationError` where the device is missing.
+    Thread: one at a time. Raises `ComputationError` where the device is missing, or where not even what stands before
+    the scores fits into a quarter of its free memory.
     """
 
     def __init__(self, spec: AttentionSpec, backend: Backend | None = None) -> None:
@@ -30,6 +32,8 @@ class OpenedSpec:
         self._dense = Dense(self.backend, self._opener)
         with torch.inference_mode():
             try:
+                self.backend.torch_device(spec.device)
+                Budget(spec, self.backend.free_bytes(spec.device) // 4, was_set=False).check((), long=False)
                 self._opened = self._opener.open(spec)
             except DeviceError as problem:
                 raise ComputationError(problem.sentence, problem.advice, device_failed=True) from problem

@@ -48,7 +48,7 @@ class Heatmaps(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAttribute(Qt.WidgetAttribute.WA_InputMethodEnabled, False)  # a Chinese one would swallow M, T, R
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
-        self.setMinimumSize(320, 220)
+        self.setMinimumSize(240, 150)
         self.setAccessibleName(self.tr("attention maps"))
         self._style = paint.LIGHT
         self._snapshot: Snapshot | None = None
@@ -78,6 +78,7 @@ class Heatmaps(QWidget):
         self._pen = mask_drawing.MaskPen(self, self._drawn_at)
         self._pen.drawn.connect(self.mask_drawn)
         self._pen.refused.connect(self.said)
+        self._pen.words_changed.connect(self._on_pens_words)
         self._asking = Asking(self)
         self._asking.said.connect(self.viewport_changed)
 
@@ -361,6 +362,11 @@ class Heatmaps(QWidget):
         if not self._pen.active:
             self.mask_drawing_ended.emit()
 
+    @Slot()
+    def _on_pens_words(self) -> None:
+        for box in self._plan.captions if self._plan is not None else ():
+            self.update(QRectF(*box).toAlignedRect())
+
     @property
     def is_drawing_mask(self) -> bool:
         """Whether a drag over cells draws the mask."""
@@ -427,6 +433,6 @@ class Heatmaps(QWidget):
         elif self._plan is not None and self._snapshot is not None:
             seen = self._window()
             window = (seen.top, seen.bottom, seen.left, seen.right)
-            look = Look(self._picture, self._snapshot, window, self._style, self._unit, self._pen.active)
+            look = Look(self._picture, self._snapshot, window, self._style, self._unit, self._pen.words)
             paint_figure(painter, event.region(), self._plan, self._panels, look)
         painter.end()

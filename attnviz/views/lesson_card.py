@@ -154,7 +154,9 @@ class LessonCard(QFrame):
         if self._no_number:
             words = "请输入一个数，比如 24。" if chinese else self.tr("Type a number, such as 24.")
         elif state.verdict is Verdict.UNKNOWN:
-            words = "现在图上是别的内容。" if chinese else self.tr("The picture shows something else now.")
+            words = self._words_elsewhere(state, chinese)
+        elif state.verdict is Verdict.RUNNING:
+            words = self._words_running(state, chinese)
         elif state.verdict is Verdict.RIGHT:
             mark = "✓"
         elif state.verdict is Verdict.WRONG:
@@ -166,6 +168,19 @@ class LessonCard(QFrame):
         self._mark.setPalette(ink)
         self._mark.setVisible(bool(mark))
         self._feedback.setText(_breakable(words))
+
+    def _words_elsewhere(self, state: GuideState, chinese: bool) -> str:
+        if _asks_a_study(state):
+            other = self.tr("The picture shows something else now, or the study was stopped.")
+            return "现在图上是别的内容，或者计算被停下了。" if chinese else other
+        return "现在图上是别的内容。" if chinese else self.tr("The picture shows something else now.")
+
+    def _words_running(self, state: GuideState, chinese: bool) -> str:
+        if _asks_a_study(state):
+            other = self.tr("The study is still running; your answer is judged when it ends.")
+            return "这项计算还在进行，算完就判断你的回答。" if chinese else other
+        other = self.tr("The picture is still being computed; your answer is judged when it is there.")
+        return "图还在计算，算完就判断你的回答。" if chinese else other
 
     def _set_choices(self, asked: LessonQuestion | None) -> None:
         for choice in self.choices:
@@ -335,6 +350,10 @@ class _Choice(QPushButton):
 
     def minimumSizeHint(self) -> QSize:
         return QSize(60, self.heightForWidth(max(self.width(), 60)))
+
+
+def _asks_a_study(state: GuideState) -> bool:
+    return state.step.question is not None and bool(state.step.question.measure.path)
 
 
 _BREAK = "\u200b"

@@ -50,14 +50,17 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How all panels are painted: of ``picture`` the cells in ``window``, with what ``snapshot`` says of them."""
+    """How all panels are painted: of ``picture`` the cells in ``window``, with what ``snapshot`` says of them.
+
+    ``drawing`` is what a drag does while it draws the mask, "" where it does not.
+    """
 
     picture: Picture
     snapshot: Snapshot
     window: paint.Window
     style: paint.Style
     unit: float = 1.0
-    drawing: bool = False
+    drawing: str = ""
 
 
 @dataclass(slots=True)
@@ -94,9 +97,8 @@ def paint_figure(
     if region.intersects(QRectF(*plan.bar_column).toAlignedRect()):
         paint.paint_colour_bar(painter, plan, first, look.picture.view, look.style)
     if any(region.intersects(QRectF(*box).toAlignedRect()) for box in (plan.legend, *plan.captions)):
-        words = QCoreApplication.translate("Heatmaps", "drawing the mask: drag over cells; Esc leaves")
         paint.paint_legend(
-            painter, plan, look.picture, look.style, window=look.window, note=words if look.drawing else None
+            painter, plan, look.picture, look.style, window=look.window, note=look.drawing or None
         )  # fmt: skip
 
 

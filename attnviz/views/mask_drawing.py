@@ -10,7 +10,18 @@ from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QWidget
 
 from attnviz.session import Cell, Snapshot
-from attnviz.spec import MAX_DRAWN, QUERY_KEY_STAGES, Drawn, MaskFile, TypedWeights, as_drawn, toggled, visible_runs
+from attnviz.spec import (
+    MAX_DRAWN,
+    QUERY_KEY_STAGES,
+    AttentionSpec,
+    Drawn,
+    Full,
+    MaskFile,
+    TypedWeights,
+    as_drawn,
+    toggled,
+    visible_runs,
+)
 from attnviz.views.navigation import Shape
 
 _LEFT: Final = Qt.MouseButton.LeftButton
@@ -28,13 +39,21 @@ def why_not(snapshot: Snapshot | None) -> str:
         return words.format(most=f"{MAX_DRAWN:,}", count=f"{outline.n_keys:,}")
     if outline.stage not in QUERY_KEY_STAGES:
         return _tr("A mask says which query sees which key: choose a stage from scores to weights.")
-    if isinstance(snapshot.spec.mask_shape, MaskFile):
+    if snapshot.spec.mask != "none" and isinstance(snapshot.spec.mask_shape, MaskFile):
         return _tr("This mask is a file's: choose a shape to draw from.")
     return ""
 
 
 def _tr(text: str) -> str:
     return QCoreApplication.translate("MaskDrawing", text)
+
+
+def seen(spec: AttentionSpec, n_queries: int, n_keys: int) -> Drawn:
+    """What a drawing of ``spec`` goes on from: what its mask shows, or everything where it has none. Not a file's.
+
+    Raises `SpecError` for a map of more than `MAX_DRAWN` tokens.
+    """
+    return as_drawn(Full() if spec.mask == "none" else spec.mask_shape, n_queries, n_keys)
 
 
 def between(first: Cell, last: Cell) -> Iterator[Cell]:
@@ -50,10 +69,12 @@ class MaskPen(QObject):
 
     ``under`` is given a point and tells the cell under it, None beside the maps, or a sentence where none can be drawn
     there. ``drawn(Drawn)`` carries the whole mask after each stretch of a gesture, ``refused(str)`` a sentence.
+    ``words_changed`` says that `words` are others.
     """
 
     drawn = Signal(object)
     refused = Signal(str)
+    words_changed = Signal()
 
     def __init__(self, widget: QWidget, under: Callable[[QPointF], Cell | str | None]) -> None:
         super().__init__(widget)
@@ -64,6 +85,15 @@ class MaskPen(QObject):
         self._last: Cell | None = None
         self.active = False
         widget.installEventFilter(self)
+
+    @property
+    def words(self) -> str:
+        """What a drag does, in a line; while one goes on, whether it hides or shows. Nothing while the pen is off."""
+        if not self.active:
+            return ""
+        if self._mask is None:
+            return _tr("drag: hides cells; on a hidden cell: shows them; Esc leaves")
+        return _tr("this drag shows cells") if self._visible else _tr("this drag hides cells")
 
     def present(self, snapshot: Snapshot) -> None:
         """What the next gesture goes on from: the mask that was asked for last."""
@@ -81,6 +111,8 @@ class MaskPen(QObject):
             case QEvent.Type.MouseButtonRelease if event.button() == _LEFT:
                 taken = self._mask is not None
                 self._mask = self._last = None
+                if taken:
+                    self.words_changed.emit()
                 return taken
         return False
 
@@ -95,9 +127,10 @@ class MaskPen(QObject):
         snapshot = self._snapshot
         outline = snapshot.picture.outline if snapshot is not None and snapshot.picture is not None else None
         assert snapshot is not None and outline is not None  # noqa: S101, PT018 (`why_not` looked)
-        self._mask = as_drawn(snapshot.spec.mask_shape, outline.n_queries, outline.n_keys)
+        self._mask = seen(snapshot.spec, outline.n_queries, outline.n_keys)
         self._visible = not is_visible(self._mask, cell, (outline.n_queries, outline.n_keys))
         self._last = cell
+        self.words_changed.emit()
         self._draw([cell])
         return True
 

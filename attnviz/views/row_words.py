@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
+from typing import Final
+
 import numpy as np
 from PySide6.QtCore import QCoreApplication
 
 from attnviz.session import Snapshot
 from attnviz.spec import Causal, Lesson
-from attnviz.spec.fills import number_words
+from attnviz.spec.fills import held, number_words
 from attnviz.views.told_row import ToldRow, has_words, row_before
 
 translate = QCoreApplication.translate
+
+_EPS: Final = MappingProxyType({"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52})
+_FELT: Final = 0.005
+"""A step between neighbouring scores, by rounding, from which on shares change by a percent or so."""
 
 
 def row_told(snapshot: Snapshot, row: ToldRow) -> tuple[str, str]:
@@ -48,9 +55,38 @@ def _sees_nothing(row: ToldRow) -> tuple[str, str]:
     large = translate("Story", "Every key of this row is hidden, so there is nothing to share out.")
     if np.isnan(row.weights).any():
         return large, translate("Story", "0 divided by 0 is no number: NaN.")
-    if not row.total:
+    if row.spec.mask in ("multiply", "three-step"):
         return large, translate("Story", "The row is 0 throughout.")
-    return large, translate("Story", "All keys were filled alike, so the softmax spreads its 100 % over hidden keys.")
+    if row.spec.mask == "add":
+        small = _added_alike(row)
+    else:
+        small = translate("Story", "All keys were filled alike, so the softmax spreads its 100 % over hidden keys.")
+    if row.picture.view.stage == "dropped_weights":
+        dropped = translate("Story", "After dropout the row sums to {total}.").format(total=f"{row.total:.2f}")
+        small = f"{small} {dropped}"
+    return large, small
+
+
+def _added_alike(row: ToldRow) -> str:
+    """What comes of a finite number that was added to every score of a row."""
+    words = translate(
+        "Story", "{fill} was added to every score alike, which moves no share: it is the softmax as it was."
+    )
+    fill, dtype = held(row.spec.fill, row.spec.dtype), row.spec.dtype
+    if fill and abs(fill) * _EPS[dtype] > _FELT:
+        words = translate(
+            "Story",
+            "{fill} was added to every score alike. On paper that moves no share, "
+            "but {dtype} rounds sums of this size.",
+        )
+        some = row.weights[row.weights > 0]  # what dropout left
+        if len(some) > 1 and np.ptp(some) <= 2 * _EPS[dtype] * some.max():
+            words = translate(
+                "Story",
+                "{fill} was added to every score alike. On paper that moves no share, "
+                "but {dtype} rounds the sums until all are equal.",
+            )
+    return words.format(fill=number_words(row.spec.fill), dtype=dtype)
 
 
 def _dropped(row: ToldRow) -> tuple[str, str]:

@@ -39,8 +39,8 @@ class SentenceCard(QFrame):
         kept.setRetainSizeWhenHidden(True)  # its line is there from the start, so that nothing jumps
         self._own.setSizePolicy(kept)
         column = QVBoxLayout(self)
-        column.setContentsMargins(24, 18, 24, 16)
-        column.setSpacing(8)
+        column.setContentsMargins(20, 10, 20, 8)
+        column.setSpacing(4)
         column.addWidget(self._large)
         column.addWidget(self._small)
         column.addStretch(1)
@@ -50,7 +50,7 @@ class SentenceCard(QFrame):
         links.addWidget(self._own)
         links.addStretch(1)
         column.addLayout(links)
-        self.setFixedHeight(190)  # the words change, the layout must not jump
+        self.setFixedHeight(154)  # the words change, the layout must not jump
 
     @staticmethod
     def _link(words: str, tip: str) -> QPushButton:

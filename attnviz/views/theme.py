@@ -88,8 +88,8 @@ QFrame[card="alarm"] {{ background: {c.card}; border: 1px solid {c.leak}; border
 QLabel[role="muted"] {{ color: {c.muted}; }}
 QLabel[role="heading"] {{ color: {c.muted}; font-size: 9pt; letter-spacing: 1px; }}
 QLabel[role="problem"] {{ color: {c.leak}; }}
-QLabel[role="sentence"] {{ font-size: 15pt; }}
-QLabel[role="second"] {{ font-size: 12pt; }}
+QLabel[role="sentence"] {{ font-size: 14pt; }}
+QLabel[role="second"] {{ font-size: 11.5pt; }}
 QScrollArea, QScrollArea > QWidget > QWidget {{ background: transparent; }}
 QPushButton {{ background: {c.card}; border: 1px solid {c.hairline}; border-radius: 7px; padding: 4px 12px; }}
 QPushButton:hover {{ border-color: {c.accent}; }}

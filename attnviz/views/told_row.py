@@ -121,6 +121,8 @@ def row_before(snapshot: Snapshot, now: ToldRow) -> Values | None:
         return None
     if before.view.stage != now.picture.view.stage:
         return None
+    if before.spec.source != now.spec.source:  # another source may fix what this one leaves open
+        return None
     if replace(before.spec, mask=now.spec.mask, fill=now.spec.fill) != now.spec:
         return None
     frame = before.frames.get(frame_of(now.picture).panel)

@@ -218,10 +218,10 @@ class ComparePage(Page):
         self.numbers.show_lines([self.tr("head {n}").format(n=head.head), "A", "B"], lines)
         ordered = sorted(answer.heads, key=lambda one: (-sum(one.nan_rows), -np.nan_to_num(one.largest)))
         self.heads.show_lines(
-            [self.tr("heads by difference"), self.tr("largest"), "ULP", self.tr("NaN rows")],
+            [self.tr("heads by difference"), self.tr("largest"), "ULP", self.tr("NaN rows A | B")],
             [
                 [self.tr("head {n}").format(n=one.head), short_number(one.largest), short_number(one.ulps),
-                 f"{sum(one.nan_rows):,}"]
+                 " | ".join(f"{rows:,}" for rows in one.nan_rows)]
                 for one in ordered[:_MOST_LINES]
             ],
         )  # fmt: skip
@@ -235,11 +235,14 @@ class ComparePage(Page):
     def _sentence_of(self, answer: CompareAnswer) -> str:
         differing = self._differing(answer.question.a, answer.question.b)
         worst = answer.worst
-        nan = sum(worst.nan_rows)
+        a, b = worst.nan_rows
         if all(one.identical for one in answer.heads):
             words = self.tr("Every number is equal, bit for bit.")
-        elif nan:
-            words = self.tr("{n} rows hold NaN: there no number can be compared.").format(n=f"{nan:,}")
+        elif a or b:
+            words = self.tr("Rows that hold NaN: {a} of A, {b} of B. There no number can be compared.")
+            if len(answer.heads) > 1:
+                words = self.tr("Rows of head {n} that hold NaN: {a} of A, {b} of B. There no number can be compared.")
+            words = words.format(a=f"{a:,}", b=f"{b:,}", n=worst.head)
         elif worst.largest <= 0:
             words = self.tr("Every number is equal.")
         else:

@@ -16,7 +16,7 @@ from attnviz.questions.dropout import DropoutAnswer, DropoutQuestion
 from attnviz.session import Snapshot
 from attnviz.spec import MAX_SEED, SpecError, edited, fixed_by
 from attnviz.views.dropped_row import DroppedRow
-from attnviz.views.number_table import NumberTable
+from attnviz.views.pages.number_table import NumberTable
 from attnviz.views.pages.page import Page
 from attnviz.views.plot import PlotView
 from attnviz.views.probability import Probability
@@ -58,7 +58,8 @@ class DropoutPage(Page):
             maps.addWidget(one)
         self.table_words = self._muted()
         self.table_words.setText(self.tr("how often a row is dropped whole, by its n cells that weigh anything"))
-        self.table = NumberTable([self.tr("row"), self.tr("cells n"), self.tr("seen"), self.tr("expected")])
+        self.table = NumberTable()
+        self.table.setAccessibleName(self.table_words.text())
         self.verdict = QLabel()
         self.verdict.setWordWrap(True)
         for widget in (
@@ -362,7 +363,8 @@ class DropoutPage(Page):
             n, seen, closed = int(answer.n_visible[row]), 100 * answer.vanished[row], 100 * answer.vanishing[row]
             name = self._row_name(answer, row)
             lines.append((name, str(n), f"{seen:.1f} %", f"p^{n} {_percent(float(closed))}"))
-        self.table.show_lines(lines)
+        header = [self.tr("row"), self.tr("cells n"), self.tr("seen"), self.tr("expected")]
+        self.table.show_lines(header, lines)
 
     @staticmethod
     def _row_name(answer: DropoutAnswer, row: int) -> str:

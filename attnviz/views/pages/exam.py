@@ -31,6 +31,7 @@ from attnviz.views.plot import PlotView
 _ROLES: dict[str, Role] = {
     "none": "amber", "fill-0": "violet", "multiply": "teal", "three-step": "green", "neg-inf": "accent",
 }  # fmt: skip
+_LESSON_SEED = 123
 _CEILING = 14.0
 """Losses above leave the plot; the words have their number."""
 
@@ -97,7 +98,7 @@ class ExamPage(Page):
         self.replay.clicked.connect(self._on_replay)
         self.seed = QSpinBox()
         self.seed.setRange(0, 999_999)
-        self.seed.setValue(123)
+        self.seed.setValue(_LESSON_SEED)
         self.seed.setToolTip(self.tr("other numbers to begin with, and other papers"))
         words = QLabel(self.tr("seed"))
         words.setBuddy(self.seed)
@@ -156,6 +157,14 @@ class ExamPage(Page):
         self._spec_mask = mask
         self._refresh_buttons()
 
+    def set_up(self) -> None:
+        """Choose what a lesson speaks of, every mask from the open book to the closed one; asks nothing."""
+        for name, box in self.boxes.items():
+            box.setChecked(name in EXAM_MASKS)
+        self.seed.setValue(_LESSON_SEED)
+        self._touched = False
+        self._refresh_buttons()
+
     def question(self) -> Question | None:
         chosen = tuple(name for name, box in self.boxes.items() if box.isChecked())
         return ExamQuestion(masks=chosen, seed=self.seed.value()) if chosen else None
@@ -179,9 +188,12 @@ class ExamPage(Page):
 
     @Slot()
     def _on_run(self) -> None:
+        self.ask()
+
+    def ask(self) -> None:
         self._stop_replay()
         self._following = True
-        self.ask()
+        super().ask()
         self._refresh_buttons()
 
     # ---------------------------------------------------------------------------------------------------------- answer

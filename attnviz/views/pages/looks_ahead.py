@@ -9,7 +9,7 @@ from attnviz.figure.plots import Curve, Plot
 from attnviz.questions import Answer, Question
 from attnviz.questions.future_share import FutureShareAnswer, FutureShareQuestion
 from attnviz.session import Snapshot
-from attnviz.views.number_table import NumberTable
+from attnviz.views.pages.number_table import NumberTable
 from attnviz.views.pages.page import Page
 from attnviz.views.plot import PlotView
 
@@ -22,6 +22,7 @@ class LooksAheadPage(Page):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.answer: FutureShareAnswer | None = None
+        self._asked: Question | None = None
         self.seed = QSpinBox()
         self.seed.setRange(0, 99_999)
         self.seed.setValue(_LESSON_SEED)
@@ -41,7 +42,8 @@ class LooksAheadPage(Page):
         self.plot = PlotView()
         self.plot.setFixedHeight(260)
         self.plot.setAccessibleName(self.tr("share of each row's weight on the future"))
-        self.table = NumberTable([self.tr("row"), self.tr("no mask"), self.tr("equal"), self.tr("masked")])
+        self.table = NumberTable()
+        self.table.setAccessibleName(self.tr("share of each row's weight on the future"))
         self.body.addWidget(self.about)
         self.body.addLayout(line)
         self.body.addWidget(self.plot)
@@ -53,8 +55,24 @@ class LooksAheadPage(Page):
 
     def present(self, snapshot: Snapshot) -> None:
         super().present(snapshot)
-        if self.active and not self.running and (self.answer is None or not self.answer.finished):
+        if self.active and self.question() != self._asked:  # what a person has stopped stays so
             self.ask()
+
+    def set_active(self, active: bool) -> None:
+        if not active and self.running:
+            self._asked = None  # what was called off begins again when the page comes back
+        super().set_active(active)
+
+    def set_up(self) -> None:
+        """Take the lesson's own seed; asks nothing."""
+        blocker = QSignalBlocker(self.seed)
+        self.seed.setValue(_LESSON_SEED)
+        del blocker
+
+    def ask(self) -> None:
+        if self.active:
+            self._asked = self.question()
+        super().ask()
 
     def question(self) -> Question | None:
         return FutureShareQuestion(seed=self.seed.value())
@@ -89,7 +107,10 @@ class LooksAheadPage(Page):
             )
         )
         columns = answer.unmasked, answer.theory, answer.masked
-        self.table.show_lines([(str(row), *(f"{numbers[row]:.1f} %" for numbers in columns)) for row in rows])
+        self.table.show_lines(
+            [self.tr("row"), self.tr("no mask"), self.tr("equal"), self.tr("masked")],
+            [(str(row), *(f"{numbers[row]:.1f} %" for numbers in columns)) for row in rows],
+        )
         self.say(
             self.tr(
                 "Row 0 gives {first} % of its weight to words that are not written yet; equal weights would give "

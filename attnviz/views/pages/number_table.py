@@ -49,9 +49,13 @@ class NumberTable(QWidget):
         self.setAccessibleDescription(self.as_text())
         self.update()
 
+    def lines(self) -> list[tuple[str, ...]]:
+        """The words below the header."""
+        return [tuple(cell.text for cell in line) for line in self._lines]
+
     def as_text(self) -> str:
         """The table as lines of tab-separated words."""
-        lines = [self._header, *(tuple(cell.text for cell in line) for line in self._lines)]
+        lines = [self._header, *self.lines()]
         return "\n".join("\t".join(line) for line in lines)
 
     def sizeHint(self) -> QSize:

@@ -81,13 +81,13 @@ class RoundsPage(Page):
         super().present(snapshot)
         question = self._question(snapshot)
         if question != self._asked and self.active:
+            self._asked = question
             self._forget()
             self.say(self.tr("A model writes one token a round. Does it see in each round what training showed it?"))
             self.ask()
 
     def question(self) -> Question | None:
-        self._asked = None if self.snapshot is None else self._question(self.snapshot)
-        return self._asked
+        return None if self.snapshot is None else self._question(self.snapshot)
 
     @staticmethod
     def _question(snapshot: Snapshot) -> RoundsQuestion:

@@ -108,18 +108,13 @@ def _masked_softmax(lines: RowLines, key: int) -> Line:
     assert lines.entering is not None and lines.exponentials is not None  # noqa: S101, PT018
     weight = float(lines.weights[key])
     if math.isnan(weight):
-        words = translate("RowCard", "a score of this row is not a number")
-        if bool((lines.entering == -math.inf).all()):
-            words = translate("RowCard", "every key is at −∞: there is nothing to share out")
-        elif bool((lines.entering == math.inf).any()):
-            words = translate("RowCard", "a score of this row is infinite")
-        return Run(f"{numbers.NAN} = 0 / 0"), Run("   " + words, muted=True)
+        return _no_number(lines)
     keys = np.flatnonzero(~lines.now.masked & (lines.entering != -math.inf))
     line = _quotient(lines, key, weight, keys, lines.peeking)
     if lines.now.masked[key]:
         entering = numbers.score(float(lines.entering[key]))
         words = translate("RowCard", "e^({s}) is 0").format(s=entering)
-        if not lines.now.hidden[key]:
+        if lines.is_cut(key):
             words = translate("RowCard", "not among the top {k}: e^(−∞) is 0").format(k=lines.spec.top_k)
         return *line, Run("   " + words, muted=True)
     if lines.now.hidden[key] and lines.spec.mask == "neg-inf":
@@ -135,12 +130,16 @@ def _three_steps(lines: RowLines, key: int) -> tuple[Line, ...]:
     nothing = np.zeros_like(hidden)
     everything = np.arange(lines.n_keys)
     first = float(lines.first[key])
+    if math.isnan(first):
+        return ((Run(translate("RowCard", "softmax") + " ", muted=True), *_no_number(lines)),)
     line = Run(translate("RowCard", "softmax") + " ", muted=True), *_quotient(lines, key, first, everything, nothing)
     told = [line, _triangle(lines)]
-    left = numbers.told_share(lines.sum_before_dividing, lines.decimals)
+    left = numbers.told_sum(lines.sum_before_dividing, lines.decimals)
     label = Run(translate("RowCard", "÷ sum") + " ", muted=True)
     if math.isnan(float(lines.weights[key])):
         words = translate("RowCard", "nothing is left of the row in {dtype}").format(dtype=lines.spec.dtype)
+        if hidden.all():
+            words = translate("RowCard", "the mask hides every key: nothing is left of the row")
         return *told, (label, Run(f"{numbers.NAN} = 0 / 0"), Run("   " + words, muted=True))
     share = numbers.told_share(float(lines.weights[key]), lines.decimals)
     if hidden[key]:
@@ -153,6 +152,17 @@ def _three_steps(lines: RowLines, key: int) -> tuple[Line, ...]:
                    *again[1:])  # fmt: skip
 
 
+def _no_number(lines: RowLines) -> Line:
+    """Why no number came out of a softmax."""
+    assert lines.entering is not None  # noqa: S101
+    quotient, words = "0 / 0", translate("RowCard", "a score of this row is not a number")
+    if bool((lines.entering == -math.inf).all()):
+        words = translate("RowCard", "every key is at −∞: there is nothing to share out")
+    elif bool((lines.entering == math.inf).any()):
+        quotient, words = "∞ / ∞", translate("RowCard", "a score of this row is infinite")
+    return Run(f"{numbers.NAN} = {quotient}"), Run("   " + words, muted=True)
+
+
 def _triangle(lines: RowLines) -> Line:
     """What the triangle leaves of the first softmax, and what it takes."""
     assert lines.first is not None and lines.sum_before_dividing is not None  # noqa: S101, PT018
@@ -161,35 +171,45 @@ def _triangle(lines: RowLines) -> Line:
     def share(value: float) -> str:
         return numbers.told_share(value, lines.decimals)
 
-    left = share(lines.sum_before_dividing)
+    def told_sum(value: float) -> str:
+        return numbers.told_sum(value, lines.decimals)
+
+    left = told_sum(lines.sum_before_dividing)
     label = Run(translate("RowCard", "× triangle") + " ", muted=True)
     if lines.n_keys <= MOST_TERMS:
         texts = [share(float(value)) for value in first]
         made = sum(numbers.read(text) for text, gone in zip(texts, hidden, strict=True) if not gone)
-        sign = _sign(left, made, share)
+        sign = _sign(left, made, told_sum)
         terms = [Run(text, struck=bool(gone)) for text, gone in zip(texts, hidden, strict=True)]
         return label, *_joined(terms), Run(f" {sign} {left}")
-    taken = share(float(first[hidden].sum())) if hidden.any() else ""
+    taken = told_sum(float(first[hidden].sum())) if hidden.any() else ""
     gone = (Run("  "), Run(translate("RowCard", "future {share}").format(share=taken), struck=True)) if taken else ()
     return label, Run(translate("RowCard", "what is left: {share}").format(share=left)), *gone
 
 
 def _multiplied(lines: RowLines, key: int) -> tuple[Line, ...]:
-    """Softmax over everything, times the triangle, and the division that is missing."""
+    """Softmax over everything, times the triangle, and the division that is missing where something was hidden."""
     assert lines.first is not None  # noqa: S101
     first = float(lines.first[key])
+    if math.isnan(first):
+        return ((Run(translate("RowCard", "softmax") + " ", muted=True), *_no_number(lines)),)
     nothing = np.zeros_like(lines.now.hidden)
     quotient = _quotient(lines, key, first, np.arange(lines.n_keys), nothing)
     above = numbers.told_share(first, lines.decimals)
     weight = numbers.told_share(float(lines.weights[key]), lines.decimals)
     gone = bool(lines.now.hidden[key])
-    total = numbers.told_share(float(lines.weights.sum()), lines.decimals)
-    words = translate("RowCard", "the division is missing: nobody divides by {sum}, what is left of the row")
+    last = Run(translate("RowCard", "nothing was hidden, so there is nothing to divide by"), muted=True)
+    if lines.now.hidden.all():
+        last = Run(translate("RowCard", "the mask hides every key: nothing is left of the row"), muted=True)
+    elif lines.now.hidden.any():
+        words = translate("RowCard", "the division is missing: nobody divides by {sum}, what is left of the row")
+        words = words.format(sum=numbers.told_sum(float(lines.weights.sum()), lines.decimals))
+        last = Run(words, leak=True)
     return (
         (Run(translate("RowCard", "softmax") + " ", muted=True), *quotient),
         (Run(translate("RowCard", "× triangle") + " ", muted=True), Run(above, struck=gone),
          Run(f" · {0 if gone else 1} = {weight}")),
-        (Run(words.format(sum=total), leak=True),),
+        (last,),
     )  # fmt: skip
 
 

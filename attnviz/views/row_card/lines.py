@@ -27,6 +27,11 @@ MOST_KEYS: Final = 4096
 _LARGEST_EXPONENT: Final = MappingProxyType({"float16": 11.09, "bfloat16": 88.7, "float32": 88.7, "float64": 709.7})
 """From which score on e^s overflows, by dtype."""
 
+_LEAST_EXPONENT: Final = MappingProxyType(
+    {"float16": -17.33, "bfloat16": -92.88, "float32": -103.97, "float64": -745.13}
+)
+"""Below which score e^s is rounded to 0, by dtype: half of its smallest number, subnormal ones included."""
+
 Numbers = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
@@ -79,8 +84,9 @@ class RowLines:
     those of the column, without what the mask added, which is ``added``. ``exponentials`` are e^s, or e^(s − shift).
     ``first`` is the softmax over everything of *three-step* and *multiply*. ``weights`` are the mask mode's final
     ones, ``dropped`` those after dropout, and ``final`` the ones that are mixed. ``before`` is the state before's
-    ``final``. ``full`` is the weight that a bar of full length stands for. ``swapped`` says that the state before
-    stands here as if it were the present one, and the present one as what it is compared with.
+    ``final``. ``peeking`` bool are the keys that the mask's shape hides and that weigh something, whether or not
+    dropout then took it. ``full`` is the weight that a bar of full length stands for. ``swapped`` says that the state
+    before stands here as if it were the present one, and the present one as what it is compared with.
     """
 
     now: RowStages
@@ -132,11 +138,13 @@ class RowLines:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns there are, from left to right."""
+        """The columns there are, from left to right: what was added stands beside what it was added to."""
         there = {
             "raw": self.raw, "score": self.shown_scores, "added": self.added, "exponential": self.exponentials,
             "first": self.first, "share": self.weights, "dropped": self.dropped, "before": self.before,
         }  # fmt: skip
+        if self.spec.scale_after_mask and self.raw is not None:
+            there = {name: there[name] for name in ("raw", "added", *there)}
         return tuple(name for name, numbers_there in there.items() if numbers_there is not None)
 
     def title(self, column: str) -> str:
@@ -209,7 +217,7 @@ class RowLines:
         if self.before is not None:
             said.append(f"{self.title('before')}: {_exact(float(self.before[key]))}")
         now = self.now
-        if now.masked[key] and not now.hidden[key]:
+        if self.is_cut(key):
             said.append(translate("RowCard", "not among the {k} largest").format(k=self.spec.top_k))
         elif now.padded[0] <= key < now.padded[1]:
             said.append(translate("RowCard", "padding"))
@@ -220,6 +228,11 @@ class RowLines:
         if now.dropped is not None and now.dropped[key] and not now.masked[key]:
             said.append(translate("RowCard", "dropped in this draw"))
         return "\n".join(said)
+
+    def is_cut(self, key: int) -> bool:
+        """Whether it is top-k, not the mask, that gave this key a score of −∞."""
+        by_mask = self.spec.mask != "none" and self.now.hidden[key]
+        return bool(self.now.masked[key] and not by_mask)
 
     def sees(self) -> str:
         """How many keys the row sees, and how many of them it should not."""
@@ -285,7 +298,7 @@ def _made(
     return RowLines(
         now, then, tokens, glosses, place, decimals, swapped, _answer(now, tokens, place, nan),
         place + 1 >= len(tokens), raw, shown, added, entering, exponentials, shift, stages.get("unmasked_weights"),
-        weights, stages.get("dropped_weights"), final, before, now.hidden & (final != 0) & ~nan, nan,
+        weights, stages.get("dropped_weights"), final, before, now.hidden & (weights != 0) & ~nan, nan,
         _full(final, before, weights), float(final.sum()), _seen(now, nan), None if sums is None else float(sums[0]),
         _context(stages, then, dims, context_name, decimals), context_name,
     )  # fmt: skip
@@ -302,8 +315,8 @@ def _exponentials(entering: Numbers | None, dtype: str) -> tuple[Numbers | None,
     if entering is None:
         return None, None
     largest = float(np.max(entering))
-    limit = _LARGEST_EXPONENT[dtype]
-    shift = largest if math.isfinite(largest) and abs(largest) > limit else None
+    held_by_dtype = _LEAST_EXPONENT[dtype] <= largest <= _LARGEST_EXPONENT[dtype]
+    shift = largest if math.isfinite(largest) and not held_by_dtype else None
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         return np.exp(entering - (shift or 0.0)), shift
 

@@ -30,7 +30,7 @@ _TEMPLATES: Final = {
     "raw": "−88.88", "score": "−88.88", "added": "−88.88", "exponential": "888.88", "first": "> 99 %",
     "share": "> 99 %", "dropped": "> 99 %", "before": "> 99 %",
 }  # fmt: skip
-_WANTED_FIRST: Final = ("share", "before", "dropped", "first", "exponential", "score", "added", "raw")
+_WANTED_FIRST: Final = ("share", "before", "dropped", "first", "exponential", "score")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def columns_of(lines: RowLines, width: float, scale: float) -> Columns:
     room = width - names - (_LEAST_BAR + _GAP) * scale
     there = {*lines.columns, "before"}
     widths: dict[str, float] = {}
-    for name in _WANTED_FIRST:
+    for name in (*_WANTED_FIRST, *_wanted_last(lines)):
         if name not in there:
             continue
         template = f"8.{'8' * max(lines.decimals or 0, 2)}" if lines.decimals is not None else ""
@@ -64,8 +64,13 @@ def columns_of(lines: RowLines, width: float, scale: float) -> Columns:
     spread = min(room * 0.5 / max(len(widths), 1), 18 * scale)  # a wide card has air between its columns
     right = width
     spans: dict[str, tuple[float, float]] = {}
-    for name in reversed(("raw", "score", "added", "exponential", "first", "share", "dropped", "before")):
+    for name in (*("before",) * ("before" not in lines.columns), *reversed(lines.columns)):
         if name in widths:
             spans[name] = right - widths[name] - spread, right
             right -= widths[name] + spread
     return Columns(names, names + 8 * scale, right - 4 * scale, dict(reversed(spans.items())))
+
+
+def _wanted_last(lines: RowLines) -> tuple[str, ...]:
+    """What is added says nothing without the score that it is added to, so that this comes first."""
+    return ("raw", "added") if lines.spec.scale_after_mask else ("added", "raw")

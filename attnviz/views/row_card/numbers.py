@@ -9,6 +9,7 @@ from attnviz.figure import marks
 from attnviz.spec.fills import number_words
 
 _LARGE: Final = 10_000.0
+_ROUNDING: Final = 0.0005
 NAN: Final = "NaN"
 
 
@@ -39,6 +40,11 @@ def told_share(value: float, decimals: int | None) -> str:
         if float(text) not in (0.0, 100.0):
             return f"{text} %"
     return f"{_power(100 * value)} %" if abs(value) < 0.5 else "100 %"
+
+
+def told_sum(value: float, decimals: int | None) -> str:
+    """A sum of shares in a formula: as `told_share`, but 100 % where no more than rounding keeps it from 1."""
+    return told_share(1.0 if decimals is None and 1 - _ROUNDING < value < 1.005 else value, decimals)
 
 
 def score(value: float, decimals: int = 2) -> str:
