@@ -598,3 +598,8 @@ def test_memory_bounds_what_is_computed(tmp_path, capfd):
     line = capfd.readouterr().err
     assert line.count("\n") == 1
     assert "the memory limit is 1.0 MB, as it was set" in line
+
+
+@pytest.mark.parametrize("mask", ["multiply", "add"])
+def test_every_mask_mode_has_a_picture(tmp_path, mask):
+    assert cli.run(["render", "--lesson", "cat-eats-fish", "--mask", mask, "--image", str(tmp_path / "o.png")]) == 0

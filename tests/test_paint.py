@@ -492,3 +492,19 @@ def test_long_text_ends_in_an_ellipsis_within_its_room():
     assert text_width(font, short) <= 100
     assert elided(font, "cat", 100) == "cat"
     assert (written("antidisestablishmentarianism", 60)[:, -1] == 0xFFFFFFFF).all()
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"mask": "neg-inf"}, ["−∞ mask"]),
+        ({"mask": "neg-inf", "fill": 0.0}, ["fill 0"]),
+        ({"mask": "add", "fill": -5.0}, ["added mask of −5"]),
+        ({"mask": "multiply"}, ["× triangle, never divided"]),
+        ({"mask": "neg-inf", "mask_shape": PadLeft(count=1)}, ["−∞ mask", "shape pad-left:1"]),
+        ({"mask": "none", "mask_shape": PadLeft(count=1)}, ["no mask"]),
+        ({"mask": "none", "top_k": 2}, ["no mask", "top-k 2"]),
+    ],
+)
+def test_a_caption_names_what_decides_what_is_hidden(fields, words):
+    assert marks.mask_words(make_spec(**fields)) == words

@@ -343,3 +343,10 @@ def test_a_row_is_told_from_its_own_answer_and_from_its_story_where_the_map_lack
         assert not awaits_row(told_now)
         assert story(told_now)[0] == "“40” sees 41 of 64 tokens: the future is hidden."
     assert awaits_row(replace(snapshot, selected=Cell(41, 0), row=answer, story=list_of_stages))
+
+
+def test_a_state_before_of_another_source_is_no_state_to_compare_with():
+    from attnviz.spec import TypedWeights
+
+    weights = picture_of(make_spec(TypedWeights(weights=((1.0, 1.0, 1.0),) * 3)))
+    assert told(edited(CAT, mask="neg-inf"), 1, before=weights)[0]

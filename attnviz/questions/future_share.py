@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +10,8 @@ import numpy.typing as npt
 from attnviz.questions.base import Answer, Question
 from attnviz.spec import SpecError
 from attnviz.spec.checks import check_range
+
+_LARGEST_SCALE = 1e100
 
 
 class FutureShareQuestion(Question, frozen=True, tag="future-share"):
@@ -31,8 +32,8 @@ class FutureShareQuestion(Question, frozen=True, tag="future-share"):
         check_range("d", self.d, 1, 4096)
         check_range("draws", self.draws, 1, 10_000)
         check_range("seed", self.seed, 0, (1 << 32) - 1)
-        if not math.isfinite(self.qk_scale):
-            raise SpecError("qk_scale", f"qk_scale is {self.qk_scale}: give a finite number, such as 0.8")
+        if not abs(self.qk_scale) <= _LARGEST_SCALE:  # beyond, products of Q and K are no numbers
+            raise SpecError("qk_scale", f"qk_scale is {self.qk_scale:g}: give a number up to 1e100, such as 0.8")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
