@@ -80,7 +80,7 @@ def painted(repeats):
     def ours():
         scales.reverse()
         heatmaps.present(snapshot_of(rendering.collect(engine, scales[0], View(), viewport)))
-        heatmaps.repaint_now()
+        QApplication.processEvents()
 
     def peer(shown):
         torch.set_num_threads(CORES)
