@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -245,6 +245,7 @@ def asked_for(options: dict[str, Any]) -> tuple[AttentionSpec, View] | None:
     if step is not None or is_script(given.get("lesson")):
         if path is not None:
             raise SpecError("step", "a lesson's step and --spec are two computations: give one")
+        _check_one_source(given)
         spec, view = _scene(given.pop("lesson", None), step)
     elif path is not None:
         spec, view = read_spec_file(path)
@@ -289,6 +290,10 @@ def _scene(lesson: str | None, step: str | None) -> tuple[AttentionSpec, View]:
         script = lesson_files.built_in(lesson) if lesson in lesson_files.names() else lesson_files.read(Path(lesson))
     except lesson_files.LessonProblem as problem:
         raise FileError("lesson", problem.sentence) from problem
+    if step is not None and all(step != known.id for known in script.steps):
+        near = f"step is {step[:40]!r}, which this lesson lacks: give {script.nearest(step[:40])}"
+        shown = f"attnviz --lesson {lesson} --step {script.steps[0].id}"
+        raise SpecError("step", f"{near}; {shown} opens it, and a click on 1 / {len(script.steps)} there lists all")
     return (script.steps[0] if step is None else script.step(step)).scene()
 
 
@@ -304,10 +309,16 @@ def _shape(text: str) -> AnyShape:
     return tensor_files.describe_mask(text)
 
 
-def _source(given: dict[str, Any], spec: AttentionSpec | None) -> AnySource | None:
+def _check_one_source(given: Mapping[str, Any]) -> list[str]:
+    """The options that name a source, of which there may be one. Raises `SpecError` for two."""
     kinds = [name for name in ("lesson", "scores", "weights", "text", "length", "qk") if name in given]
     if len(kinds) > 1:
         raise SpecError("source", f"--{kinds[0]} and --{kinds[1]} are two sources: give one")
+    return kinds
+
+
+def _source(given: dict[str, Any], spec: AttentionSpec | None) -> AnySource | None:
+    kinds = _check_one_source(given)
     kind = kinds[0] if kinds else None
     belongs = {"values": "scores", "dims": "scores", "random_qk": "length", "qk_scale": "length", "pattern": "length"}
     for name in given:
@@ -343,13 +354,17 @@ def _source(given: dict[str, Any], spec: AttentionSpec | None) -> AnySource | No
     return None if spec is not None else Lesson()
 
 
+_OTHER_OPTIONS = ("step", "masks", "row")
+"""Options that are no fields of a spec or view; a complaint that begins with one as its field means the option."""
+
+
 def with_options(error: SpecError) -> str:
     """The sentence of ``error`` with the options that were typed in place of the names of fields."""
     sentence = str(error)
     if isinstance(error, FileError):
         return sentence
     first, gap, rest = sentence.partition(" ")
-    if first in SOURCE_OPTIONS or first in SPEC_OPTIONS:
+    if first in SOURCE_OPTIONS or first in SPEC_OPTIONS or first == error.field in _OTHER_OPTIONS:
         sentence = _flag(first) + gap + rest
     fields = "|".join(name for name in SPEC_OPTIONS if "_" in name)  # a word without _ may mean itself
     sentence = re.sub(rf"(?<![^\s(])({fields})(?![^\s,:;)])", lambda found: _flag(found[1]), sentence)

@@ -45,6 +45,17 @@ _HELP: Final[Mapping[str, str]] = MappingProxyType(
 )
 
 
+_HEADINGS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "future-share": "{length} random tokens, {d} dimensions, {draws} draws, seed {seed}: % of each row's weight on "
+                        "the future",
+        "dropout": "{draws} draws of dropout in head {head}",
+        "rounds": "the last row of each round beside the same row of one pass, in head {head}",
+    }
+)  # fmt: skip
+"""What a table is of, before its first line; fields of the question in braces."""
+
+
 def _question_class(name: str) -> type[Question]:
     room = import_module(f"attnviz.questions.{name.replace('-', '_')}")
     kind: type[Question] = getattr(room, QUESTIONS[name][0])
@@ -81,6 +92,13 @@ class _Studies(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         return _command(cmd_name, self._spec_options) if cmd_name in QUESTIONS else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and args[0] not in QUESTIONS:
+            raise click.UsageError(f"there is no study {args[0]!r}: choose one of {', '.join(QUESTIONS)}", ctx)
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Studies"):
@@ -176,7 +194,11 @@ def _run(name: str, question: Question, *, as_json: bool) -> int:
         click.echo("\r" + " " * 60 + "\r", nl=False, err=True)
     if answer is None:
         return 0
-    click.echo(as_json_text(question, answer) if as_json else _table(answer))
+    if as_json:
+        click.echo(as_json_text(question, answer))
+    else:
+        heading = _heading(question)
+        click.echo("\n".join((*([heading] if heading else []), _table(answer))))
     return 0
 
 
@@ -201,6 +223,12 @@ def _plain_json(value: Any) -> Any:
     if isinstance(value, msgspec.Struct):
         return _plain_json(msgspec.to_builtins(value))
     return value
+
+
+def _heading(question: Question) -> str:
+    """What the table below is of; "" for one that says so itself."""
+    told = {field: getattr(question, field) for field in question.__struct_fields__}
+    return _HEADINGS.get(question.name, "").format_map(told)
 
 
 def _table(answer: Answer) -> str:

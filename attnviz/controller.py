@@ -62,6 +62,7 @@ class Controller(QObject):
         self._row_asked: tuple[int, int, int] | None = None
         self._row_again = False
         self._history = History((session.snapshot().spec, session.snapshot().view))
+        self._same_gesture = False
         self._redraw = QTimer(self, interval=_REDRAW_MS)
         self._redraw.timeout.connect(self._on_redraw)
         self._behind_row = QTimer(self, singleShot=True, interval=_ROW_MS)
@@ -173,7 +174,7 @@ class Controller(QObject):
         if (spec, view) == self.wanted():
             return
         if recorded:
-            self._history.record(spec, view, time.monotonic())
+            self._same_gesture = self._history.record(spec, view, time.monotonic())
         self._waiting = spec, view
         self._update(can_undo=self._history.can_undo, can_redo=self._history.can_redo)
         self._arm()
@@ -252,7 +253,8 @@ class Controller(QObject):
             self._viewport = msgspec.structs.replace(self._viewport, rows=opened.rows, cols=opened.cols)
             self._session.update(window=window_of(opened))
         windowed = self._viewport.rows is not None or self._viewport.cols is not None
-        generation = self._session.begin(spec, view, windowed=windowed)
+        generation = self._session.begin(spec, view, windowed=windowed, same_gesture=self._same_gesture)
+        self._same_gesture = False
         self._row_asked = None
         if failure is not None:
             self._session.update(failure=failure)

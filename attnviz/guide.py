@@ -37,8 +37,8 @@ class Verdict(enum.Enum):
 class GuideState:
     """Everything that a lesson's card shows, frozen.
 
-    ``index`` counts from 0. ``shown`` is the answer in words once it was asked for. ``pointed`` is the cell to look at
-    then, where the answer is one.
+    ``index`` counts from 0. ``found`` is what was measured, once the answer was asked for. ``pointed`` is the cell to
+    look at then, where the answer is one.
     """
 
     script: LessonScript
@@ -47,7 +47,7 @@ class GuideState:
     verdict: Verdict = Verdict.NONE
     given: Given | None = None
     misses: int = 0
-    shown: str = ""
+    found: Found | None = None
     pointed: Place | None = None
 
     @property
@@ -85,8 +85,9 @@ class GuideState:
                 return asked.right.said(self.language)
             case Verdict.WRONG:
                 return asked.wrong.said(self.language)
-            case Verdict.SHOWN:
-                return self.shown
+            case Verdict.SHOWN if self.found is not None:
+                value = answer_words(asked, self.found, self.language)
+                return asked.show.said(self.language).replace("{value}", value)
         return ""
 
 
@@ -154,8 +155,7 @@ class Guide:
             self._state = replace(self._state, verdict=Verdict.RUNNING if running else Verdict.UNKNOWN)
             return
         pointed = min(found) if isinstance(found, frozenset) and found else None
-        words = asked.show.said(self._state.language).replace("{value}", answer_words(asked, found))
-        self._state = replace(self._state, verdict=Verdict.SHOWN, shown=words, pointed=pointed)
+        self._state = replace(self._state, verdict=Verdict.SHOWN, found=found, pointed=pointed)
 
 
 def is_right(asked: LessonQuestion, given: Given, found: Found) -> bool:
@@ -175,10 +175,11 @@ def is_right(asked: LessonQuestion, given: Given, found: Found) -> bool:
     return _near(given, found, asked.tolerance)
 
 
-def answer_words(asked: LessonQuestion, found: Found) -> str:
+def answer_words(asked: LessonQuestion, found: Found, language: Language = "en") -> str:
     """What was measured, as a person would type it: "88 %", "0.36", "21"; a cell as "row 1, column 2"."""
     if isinstance(found, frozenset):
-        return "row {}, column {}".format(*min(found)) if found else "–"
+        words = "行 {}，列 {}" if language == "zh" else "row {}, column {}"
+        return words.format(*min(found)) if found else "–"
     if asked.percent:
         return f"{100 * found:.0f} %".replace("-", "−")
     digits = 4 if asked.tolerance < 0.005 else 2

@@ -30,11 +30,11 @@ class History:
     def can_redo(self) -> bool:
         return bool(self._future)
 
-    def record(self, spec: AttentionSpec, view: View, at: float) -> None:
-        """Take an edit made ``at`` seconds of a steady clock."""
+    def record(self, spec: AttentionSpec, view: View, at: float) -> bool:
+        """Take an edit made ``at`` seconds of a steady clock; returns whether it goes on with the gesture before."""
         if spec == self._now[0]:
             self._now = spec, view
-            return
+            return False
         changed = frozenset(field for field in FIELDS if getattr(spec, field) != getattr(self._now[0], field))
         drawn = changed <= _DRAGGED and self._last is not None and self._last[0] == changed
         same_gesture = drawn and self._last is not None and at - self._last[1] < _ONE_GESTURE_S
@@ -42,6 +42,7 @@ class History:
             self._past.append(self._now)
             del self._past[:-_MOST]
         self._now, self._future, self._last = (spec, view), [], (changed, at)
+        return same_gesture
 
     def replace(self, spec: AttentionSpec, view: View) -> None:
         """The present scene is another, by no edit of a person's: no step."""

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from attnviz.frames import CellClass, Frame, Outline, RowStory, Values
-from attnviz.lesson_files import Found, LessonStep, Measure, Place
+from attnviz.lesson_files import ANYWHERE, Found, LessonStep, Measure, Place
 from attnviz.questions import Answer, Question
 from attnviz.questions.exam import ExamQuestion
 from attnviz.questions.rounds import RoundsAnswer, cells_cached, cells_in_one_pass, cells_recomputed
@@ -66,8 +66,10 @@ def found(step: LessonStep, screen: Screen) -> Found | None:
         return None
     if measure.path:
         return _of_study(measure, screen)
+    if measure.stage is None and measure.name not in ANYWHERE and picture.view.stage != step.view.stage:
+        return None
     try:
-        return _Reading(measure, picture, picture.outline, screen, step.before).found()
+        return _Reading(measure, step.view.stage, picture, picture.outline, screen, step.before).found()
     except _NotHereError:
         return None
 
@@ -96,9 +98,10 @@ def _of_study(measure: Measure, screen: Screen) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """One measure on one picture. ``expected`` is what the state before must be."""
+    """One measure on one picture. ``own`` is the step's stage, ``expected`` what the state before must be."""
 
     measure: Measure
+    own: str
     picture: Picture
     outline: Outline
     screen: Screen
@@ -114,8 +117,7 @@ class _Reading:
             case "context":
                 return self._context()
             case "columns":
-                stage = measure.stage or self.picture.view.stage
-                return float(next(s.shape[-1] for s in self.outline.stages if s.name == stage))
+                return float(_shape_of(self.outline, self._stage)[-1])
             case "projections":
                 kinds = ("query", "key", "value")
                 rows = self.outline.parameters
@@ -139,7 +141,7 @@ class _Reading:
             case "row_sum":
                 return float(row.sum(dtype=np.float64))
             case "weight_on_future":
-                return float(row[self._hidden_by_shape()].sum(dtype=np.float64))
+                return float(self._of_keys(row)[self._hidden_by_shape()].sum(dtype=np.float64))
             case "visible_keys":
                 return float((~self._hidden()).sum())
         return float(np.abs(row.astype(np.float64) - self._row_before(row)).max())
@@ -165,7 +167,7 @@ class _Reading:
         if self.measure.name == "empty":
             values = self._whole(self.picture)
             return _where(np.broadcast_to((values == 0).all(1)[:, None], values.shape))
-        values, hidden = self._row(self.picture).astype(np.float64), self._hidden()
+        values, hidden = self._of_keys(self._row(self.picture)).astype(np.float64), self._hidden()
         if hidden.all() and self.measure.name != "hidden_of_row":
             return frozenset()
         match self.measure.name:
@@ -195,13 +197,23 @@ class _Reading:
 
     def _hidden(self) -> npt.NDArray[np.bool_]:
         """The row's keys that are masked or padded in what is shown."""
-        if not masked_at(self.picture.spec, self.picture.view.stage):
+        if not masked_at(self.picture.spec, self._stage):
             return np.zeros(self.outline.n_keys, np.bool_)
         frame = self._frame(self.picture, None)
         hidden: npt.NDArray[np.bool_] = (frame.classes[self.measure.row] & (CellClass.MASKED | CellClass.PADDED)) != 0
         return hidden
 
     # Where numbers stand -------------------------------------------------------------------------------------------
+
+    @property
+    def _stage(self) -> str:
+        return self.measure.stage or self.own
+
+    def _of_keys(self, row: Values) -> Values:
+        """``row``, if a column of it is a key."""
+        if row.shape != (self.outline.n_keys,):
+            raise _NotHereError
+        return row
 
     def _before(self) -> Picture:
         before = self.screen.before
@@ -218,11 +230,12 @@ class _Reading:
 
     def _frame(self, picture: Picture, stage: str | None) -> Frame:
         """The whole map of a stage, a number a cell."""
-        stage = stage or self.measure.stage or picture.view.stage
+        stage = stage or self._stage
         frame = picture.frames.get(f"head:{self.measure.head}", picture.frames.get("all"))
-        whole = frame is not None and frame.exact and frame.level == 1 and frame.rows[0] == frame.cols[0] == 0
-        if frame is None or frame.stage != stage or not whole or self.measure.row >= frame.values.shape[0]:
+        if frame is None or frame.stage != stage or not (frame.exact and frame.level == 1):
             raise _NotHereError
+        if frame.values.shape != _shape_of(picture.outline, stage)[-2:] or self.measure.row >= len(frame.values):
+            raise _NotHereError  # a part of the map, or a row that it has not
         return frame
 
     def _whole(self, picture: Picture) -> Values:
@@ -230,7 +243,7 @@ class _Reading:
 
     def _row(self, picture: Picture, stage: str | None = None) -> Values:
         """A stage's row from the map, or from the selected row's story where the map shows another stage."""
-        name = stage or self.measure.stage or self.picture.view.stage
+        name = stage or self._stage
         try:
             row: Values = self._frame(picture, name).values[self.measure.row]
         except _NotHereError:
@@ -242,6 +255,13 @@ class _Reading:
                 raise
             row = told.stages[name]
         return row
+
+
+def _shape_of(outline: Outline | None, stage: str) -> tuple[int, ...]:
+    for known in () if outline is None else outline.stages:
+        if known.name == stage:
+            return known.shape
+    raise _NotHereError
 
 
 def _is_any(name: str, kinds: tuple[str, ...]) -> bool:

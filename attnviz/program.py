@@ -203,8 +203,9 @@ class Program(QObject):
 
     def _make_presenter(self) -> Presenter:
         from attnviz.views.presenter import Presenter  # noqa: PLC0415 (few need it)
+        from attnviz.views.row_card.room_card import RoomCard  # noqa: PLC0415
 
-        presenter = Presenter(self.window.heatmaps, TokenStrip, RowCard, MaskSwitch)
+        presenter = Presenter(self.window.heatmaps, TokenStrip, RoomCard, MaskSwitch)
         strip, card, switch = presenter.token_strip, presenter.row_card, presenter.mask_switch
         assert isinstance(strip, TokenStrip) and isinstance(card, RowCard) and isinstance(switch, MaskSwitch)  # noqa: S101, PT018 (just made)
         card.top_k.hide()  # a class looks, it does not set up
@@ -223,8 +224,9 @@ class Program(QObject):
     def _present_words(self) -> None:
         """What the presenter view says: the lesson's step, or the sentence of the picture."""
         if self._presenter is not None and self._presenter.is_on:
-            snapshot = self.session.snapshot()
-            self._presenter.show_sentence(*(self.teaching.sentences() or story(snapshot)))
+            snapshot, state = self.session.snapshot(), self.teaching.state
+            step = "" if state is None else f"{state.index + 1} / {state.total}"
+            self._presenter.show_sentence(*(self.teaching.sentences() or story(snapshot)), step=step)
             self._presenter.present(snapshot)
 
     @Slot(float)
@@ -294,12 +296,16 @@ class Program(QObject):
         for page in self.window.side.pages.values():
             if page.study == name:
                 page.take_failure(sentence)
+        if self._teaching is not None:
+            self._teaching.judge_waiting()
 
     @Slot(str)
     def _on_study_ended(self, name: str) -> None:
         for page in self.window.side.pages.values():
             if page.study == name:
                 page.take_end()
+        if self._teaching is not None:
+            self._teaching.judge_waiting()
 
     @Slot(bool)
     def use_dark(self, dark: bool) -> None:

@@ -187,14 +187,15 @@ class Session:
     def snapshot(self) -> Snapshot:
         return self._snapshot
 
-    def begin(self, spec: AttentionSpec, view: View, *, windowed: bool = False) -> int:
+    def begin(self, spec: AttentionSpec, view: View, *, windowed: bool = False, same_gesture: bool = False) -> int:
         """Start a generation; what stands on the screen stays and is marked old. Returns its number.
 
-        ``windowed`` says that a part of the map is asked for, so that frames of the whole map only stand behind it.
+        ``windowed`` says that a part of the map is asked for, so that frames of the whole map only stand behind it. In
+        the ``same_gesture``, such as a drag, the state before stays that from before its beginning.
         """
         shown = self._snapshot.picture
         last = self._snapshot.last
-        if shown is not None and shown.complete and shown.spec != spec:
+        if shown is not None and shown.complete and shown.spec != spec and not (same_gesture and last is not None):
             last = shown
         same = (spec, view) == (self._snapshot.spec, self._snapshot.view)  # only the screen changed
         failure = self._snapshot.failure if same else None

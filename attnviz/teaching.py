@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+import msgspec
 from PySide6.QtCore import QLocale, QObject, QSettings, Signal, Slot
 from PySide6.QtWidgets import QFileDialog
 
@@ -59,16 +60,19 @@ class Teaching(QObject):
         self._name = FIRST_LESSON
         self._studies: dict[str, _Study] = {}
         self._coming: tuple[AttentionSpec, View] | None = None
+        self._first: tuple[AttentionSpec, View] | None = None  # what was asked for, that it may come behind
+        self._home: tuple[AttentionSpec, View] | None = None  # what stood before the lesson began
         self._to_select: Cell | None = None
         self._to_begin = False
         card = window.lesson_card
         card.step_asked.connect(self.go_to)
         card.answered.connect(self._on_answered)
         card.shown_asked.connect(self._on_shown_asked)
+        card.left.connect(self.leave)
         card.next_lesson_asked.connect(self._on_next_lesson)
         card.language_chosen.connect(self._on_language)
         controller.settled.connect(self._on_settled)
-        controller.snapshot_changed.connect(self._judge_waiting)
+        controller.snapshot_changed.connect(self._on_snapshot)
         window.side.page_made.connect(self._on_page_made)
         for page in window.side.pages.values():
             self._on_page_made(page)
@@ -114,9 +118,16 @@ class Teaching(QObject):
 
     @Slot()
     def leave(self) -> None:
-        """End the lesson; the picture stays."""
-        self._guide = self._coming = self._to_select = None
+        """End the lesson. What stood before it comes back, unless a person has made the step's picture their own."""
+        if self._guide is None:
+            return
+        step, home = self._guide.step, self._home
+        self._give_way()
+        untouched = self._coming is not None or self._controller.wanted()[0] == step.spec
+        self._guide = self._coming = self._to_select = self._home = None
         self._to_begin = False
+        if home is not None and untouched:
+            self._controller.open(*home)
         self._window.show_lesson(None)
         self.changed.emit()
 
@@ -141,6 +152,8 @@ class Teaching(QObject):
             self._enter()
 
     def _play(self, script: lesson_files.LessonScript, step: str | None) -> None:
+        if self._guide is None:
+            self._home = self._controller.wanted()[0], self._looked_at()
         self._guide = Guide(script, language=self._language())
         if step is not None:
             try:
@@ -149,6 +162,11 @@ class Teaching(QObject):
                 self._say(str(error))
         self._window.use_layout("learn")
         self._enter()
+
+    def _looked_at(self) -> View:
+        """The view that a person has chosen last, with the window of cells in sight."""
+        shown = self._session.snapshot().looked_at
+        return msgspec.structs.replace(self._controller.wanted()[1], rows=shown.rows, cols=shown.cols)
 
     def _enter(self) -> None:
         """Put the step's picture up: first the state before, if it has one, so that its outlines are there."""
@@ -162,8 +180,8 @@ class Teaching(QObject):
         self._coming = None
         shown = self._session.snapshot().picture
         if before is not None and (shown is None or not shown.complete or (shown.spec, shown.view) != before):
-            self._coming = scene
             self._controller.open(*before, recorded=False)  # one step of a lesson is one step of undo
+            self._coming, self._first = scene, self._controller.wanted()
         else:
             self._controller.open(*scene)
         self._window.show_page(step.page)
@@ -173,12 +191,33 @@ class Teaching(QObject):
     @Slot()
     def _on_settled(self) -> None:
         """A picture stands: if it was the state before, the step's own comes now."""
-        scene, self._coming = self._coming, None
-        if scene is not None and self._guide is not None:
-            picture, before = self._session.snapshot().picture, self._guide.step.before
-            if picture is not None and picture.spec == before:  # else a person has gone another way meanwhile
-                self._controller.open(*scene)
+        self._give_way()
+        picture = self._session.snapshot().picture
+        if picture is not None and (picture.spec, picture.view) == self._first:
+            self._go_on()
         self._arrive()
+
+    @Slot()
+    def _on_snapshot(self) -> None:
+        """The state before that cannot be computed is passed over; one that was called off takes the step with it."""
+        self._give_way()
+        now = self._session.snapshot()
+        if self._coming is not None and not now.running and (now.spec, now.view) == self._first:
+            if now.failure is not None and now.failure.generation == self._session.generation:
+                self._go_on()
+            elif now.picture is None or not now.picture.complete or (now.picture.spec, now.picture.view) != self._first:
+                self._coming = None
+        self.judge_waiting()
+
+    def _give_way(self) -> None:
+        """Where a person has asked for something else meanwhile, the step's own picture comes no more."""
+        if self._controller.wanted() != self._first:
+            self._coming = None
+
+    def _go_on(self) -> None:
+        scene, self._coming = self._coming, None
+        if scene is not None:
+            self._controller.open(*scene)
 
     def _arrive(self) -> None:
         """Once the step's own map is there, select its cell, and let its study begin."""
@@ -187,7 +226,7 @@ class Teaching(QObject):
             return
         outline, cell = picture.outline, self._to_select
         begins, self._to_begin, self._to_select = self._to_begin, False, None
-        if cell is not None:
+        if cell is not None and picture.spec == self._guide.step.spec:
             self._controller.select(Cell(min(cell.row, outline.n_queries - 1), min(cell.col, outline.n_keys - 1)))
         if begins and picture.spec == self._guide.step.spec:
             self._begin_study()
@@ -214,7 +253,7 @@ class Teaching(QObject):
     @Slot(object)
     def _on_page_made(self, page: Page) -> None:
         page.asked.connect(partial(self._on_study_asked, page))
-        page.called_off.connect(self._judge_waiting)
+        page.called_off.connect(self.judge_waiting)
 
     def _on_study_asked(self, page: Page, question: Question) -> None:
         """A page begins a study: what it answers from now on answers this question."""
@@ -225,10 +264,10 @@ class Teaching(QObject):
         study = self._studies.get(name)
         if study is not None:
             study.answer = answer
-            self._judge_waiting()
+            self.judge_waiting()
 
     @Slot()
-    def _judge_waiting(self) -> None:
+    def judge_waiting(self) -> None:
         """Judge the answer that was given too early, once what answers the question is there or comes no more."""
         state = self.state
         if self._guide is None or state is None or state.verdict is not Verdict.RUNNING or state.given is None:

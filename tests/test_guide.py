@@ -289,3 +289,31 @@ def test_studies_count_once_they_have_finished():
     for path in ("shares", "7"), ("name",), ("nothing",), ("shares",), ("worst", "0"):
         assert asked(path) is None
     assert measured("study:other", path=("worst",)) is None
+
+
+def test_a_measure_without_a_stage_means_the_steps_own():
+    step = script_of(asking(measure=Measure("cell", row=1, col=1))).steps[0]
+    assert found(step, Screen(PICTURE)) == 0.75
+    elsewhere = replace(PICTURE, view=View(stage="scaled_scores"), frames={"head:0": frame(stage="scaled_scores")})
+    assert found(step, Screen(elsewhere)) is None
+    columns = script_of(asking(measure=Measure("columns"))).steps[0]
+    assert found(columns, Screen(elsewhere)) == 3
+    for name in "visible_keys", "row_sum", "count", "largest_of_row", "empty_rows":
+        asked = script_of(asking(measure=Measure(name, row=1))).steps[0]
+        assert found(asked, Screen(PICTURE)) is not None
+        assert found(asked, Screen(elsewhere)) is None, name
+
+
+def test_a_part_of_a_map_is_no_whole_one():
+    step = script_of(asking("cell", measure=Measure("largest_of_row", row=1))).steps[0]
+    part = replace(frame(np.array([[1.0, 0], [0.75, 0.25], [0, 0]])), cols=(0, 2), classes=KINDS[:, :2])
+    assert found(step, Screen(replace(PICTURE, frames={"head:0": part}))) is None
+
+
+def test_a_shown_cell_is_said_in_the_language_that_is_chosen():
+    guide = Guide(script_of(asking("cell", measure=Measure("future_of_row"))))
+    guide.answer((1, 0), frozenset({(1, 2)}))
+    guide.show_me(frozenset({(1, 2)}))
+    assert guide.state.feedback == "it is row 1, column 2"
+    guide.set_language("zh")
+    assert guide.state.feedback == "是 行 1，列 2"

@@ -17,6 +17,7 @@ from attnviz.figure.layout import (
     screen_layout,
     subject_of,
 )
+from attnviz.figure.panels import COS, SIN
 from attnviz.frames import Outline, StageShape
 
 SIZES = [(1280, 800), (1920, 1080), (3840, 2160), (800, 1200), (560, 480)]
@@ -188,6 +189,22 @@ def test_slanted_words_keep_their_feet_off_the_map():
     assert panel.column_labels.bottom <= panel.map_rect.y - 0.19 * panel.label_px
     level = panel_layout(Box(0, 0, 500, 500), Subject(6, 6, 1.0, 1.0))
     assert level.column_labels.bottom == level.map_rect.y
+
+
+@pytest.mark.parametrize("size", [300, 500, 900])
+@pytest.mark.parametrize("unit", [1.0, 2.3])
+@pytest.mark.parametrize("n", [6, 10, 20])
+def test_below_slanted_words_the_sums_keep_their_heading_over_them(size, unit, n):
+    panel = panel_layout(Box(0, 0, size * unit, size * unit), Subject(n, n, 4.0, 4.0, sums=True), unit=unit)
+    if not panel.slanted or panel.sums is None:
+        pytest.skip("nothing leans over the sums here")
+    header = panel.sums_header
+    assert header.bottom == panel.map_rect.y
+    assert panel.sums.x <= header.x < panel.sums.right - 8 * unit
+    assert header.height >= 12 * unit
+    # the last label's line rises from the middle of its cell, above the heading's upper left corner
+    away = header.x - (panel.map_rect.right - panel.map_rect.width / n / 2)
+    assert away * SIN / COS >= header.height - 0.2 * panel.label_px
 
 
 def test_many_low_wide_maps_still_say_which_head_they_are():

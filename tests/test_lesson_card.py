@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QApplication, QLabel
 from attnviz import lesson_files
 from attnviz.guide import Guide, Verdict
 from attnviz.lesson_files import Words
-from attnviz.views.lesson_card import LessonCard
+from attnviz.views.lesson_card import LEAST_HEIGHT, LessonCard
 
 CAT = lesson_files.built_in("cat-eats-fish")
 LEFT = Qt.MouseButton.LeftButton
@@ -21,6 +21,21 @@ def card(qtbot):
     card.show()
     qtbot.waitExposed(card)
     return card
+
+
+@pytest.fixture
+def lettered(qapp):
+    """The program's own letters and style sheet, for what depends on their size."""
+    from attnviz.figure.fonts import load_fonts
+    from attnviz.views.theme import apply_theme
+
+    before = qapp.font(), qapp.styleSheet(), qapp.palette()
+    load_fonts()
+    apply_theme(qapp, False)
+    yield
+    qapp.setFont(before[0])
+    qapp.setStyleSheet(before[1])
+    qapp.setPalette(before[2])
 
 
 def told(signal):
@@ -39,15 +54,16 @@ def test_a_step_is_said_with_its_question_and_its_place(card):
     guide = at("mask")
     card.present(guide.state)
     step = guide.step
-    assert card.text().split("\n") == [step.title.en, step.say.en, step.question.ask.en]
-    assert card._place.text() == f"4 / {len(CAT.steps)}"
+    assert card.text().split("\n") == [f"mask  {step.title.en}", step.say.en, step.question.ask.en]
+    assert card.place.text() == f"4 / {len(CAT.steps)}"
     assert card.field.isVisible()
     assert card._unit.isVisible()
     assert not card.show_me.isVisible()
     assert not card.next_lesson.isVisible()
     guide.set_language("zh")
     card.present(guide.state)
-    assert card.text().split("\n") == [step.title.zh, step.say.zh, step.question.ask.zh]
+    assert card.text().split("\n") == [f"mask  {step.title.zh}", step.say.zh, step.question.ask.zh]
+    card.resize(640, 260)
     assert card.next.text() == "下一步 ▸"
 
 
@@ -269,3 +285,73 @@ def test_a_teachers_texts_are_plain_and_may_be_endless(card):
     assert card._body.width() <= card._scroll.viewport().width()
     assert card.width() == 360
     assert state.index == 3
+
+
+# ------------------------------------------------------------------------------------------------ steps and heights
+
+
+def test_all_steps_stand_in_a_menu_and_the_cross_leaves(card, qtbot):
+    steps, left = told(card.step_asked), []
+    card.left.connect(lambda: left.append(True))
+    card.present(at("mask", "zh").state)
+    card.fill_steps()
+    actions = card.steps.actions()
+    assert [action.text() for action in actions] == [f"{step.id}  {step.title.zh}" for step in CAT.steps]
+    assert [action.data() for action in actions if action.isChecked()] == [3]
+    actions[7].trigger()
+    assert steps == [7]
+    qtbot.mouseClick(card.place, LEFT)
+    qtbot.waitUntil(card.steps.isVisible)
+    card.steps.hide()
+    assert left == []
+    qtbot.mouseClick(card.leave, LEFT)
+    assert left == [True]
+
+
+def test_what_was_shown_is_said_in_the_other_language_too(card):
+    guide = at("unmask")
+    guide.answer((1, 0), frozenset({(1, 2)}))
+    guide.show_me(frozenset({(1, 2)}))
+    card.present(guide.state)
+    assert guide.step.question.show.en in card.text()
+    guide.set_language("zh")
+    card.present(guide.state)
+    assert guide.step.question.show.zh in card.text()
+    assert guide.step.question.show.en not in card.text()
+
+
+@pytest.mark.parametrize(("width", "most"), [(1244, 272), (988, 218)])
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("name", lesson_files.names())
+def test_every_step_fits_with_whatever_is_said_to_an_answer(lettered, card, width, most, language, name):  # noqa: ARG001
+    script = lesson_files.built_in(name)
+    for index, step in enumerate(script.steps):
+        guide = Guide(script, index, language)
+        card.present(guide.state)
+        card.fit(width, most)
+        height = card.sizeHint().height()
+        assert LEAST_HEIGHT <= height <= most
+        card.resize(width, height)
+        if step.question is not None:
+            cell = frozenset({(1, 2)}) if step.question.kind == "cell" else 0.25
+            guide.answer((9, 9) if step.question.kind == "cell" else -99.0, cell)
+            card.present(guide.state)
+            QApplication.processEvents()
+            assert card._scroll.verticalScrollBar().maximum() == 0, (step.id, "wrong")
+            guide.show_me(cell)
+            card.present(guide.state)
+        QApplication.processEvents()
+        assert card._scroll.verticalScrollBar().maximum() == 0, (step.id, "shown")
+        assert card.sizeHint().height() == height
+
+
+def test_a_step_that_does_not_fit_scrolls_and_a_short_one_is_low(card):
+    long = replace(CAT.steps[3], say=Words("many words " * 150, "很多字" * 300))
+    card.present(Guide(replace(CAT, steps=(long,))).state)
+    card.fit(1244, 272)
+    assert card.sizeHint().height() == 272
+    card.present(at("fish").state)
+    card.fit(1244, 272)
+    assert card.sizeHint().height() < 200
+    card.fit(1244, 80)
+    assert card.sizeHint().height() == LEAST_HEIGHT

@@ -1,5 +1,6 @@
 import math
 import os
+import re
 import tomllib
 from importlib import resources
 
@@ -9,13 +10,17 @@ from hypothesis import strategies as st
 from PySide6.QtGui import QFont, QRawFont
 
 from attnviz import lesson_files
+from attnviz.cli_options import asked_for, with_options
 from attnviz.lesson_files import LessonProblem, Measure, Words, built_in, names, parse, read, scene
 from attnviz.lesson_files.checking import WrongLesson, checked_script
+from attnviz.lesson_files.sizes import stage_size
+from attnviz.lesson_files.study_numbers import EXAMPLES, STUDIES
 from attnviz.spec import (
     Drawn,
     Lesson,
     SlidingWindow,
     SpecError,
+    Text,
     TypedScores,
     View,
     edited,
@@ -105,7 +110,7 @@ def test_steps_are_found_by_id():
     script = parse(GOOD, "good.toml")
     assert script.index("two") == 1
     assert script.step("one") is script.steps[0]
-    with pytest.raises(SpecError, match="this lesson has one, two") as caught:
+    with pytest.raises(SpecError, match="lacks: give one or two") as caught:
         script.step("three")
     assert caught.value.field == "step"
 
@@ -181,7 +186,7 @@ def test_choices_are_checked():
 
 @pytest.mark.parametrize(
     ("text", "line"),
-    [("source = \n", 1), ("a = 1\na = 2\n", 2), ("[x\n", 1), ("x = '''\n\n", 3), ("x = 1" + "0" * 5000, None)],
+    [("source = \n", 1), ("a = 1\na = 2\n", 2), ("[x\n", 1), ("x = '''\n\n", 3), ("\nx = 1" + "0" * 5000, 2)],
 )
 def test_what_is_no_toml_is_told_with_its_line(text, line):
     with pytest.raises(LessonProblem, match="not TOML") as caught:
@@ -310,3 +315,120 @@ def test_a_lessons_spec_goes_into_a_file_and_back():
     for name in names():
         for step in built_in(name).steps:
             assert from_json(to_json(*step.scene())) == step.scene()
+
+
+# ------------------------------------------------------------------------------------- what a teacher's file may hold
+
+HUGE = "1" + "0" * 400
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        *(('fill = -inf', f"{field} = {HUGE}") for field in
+          ("fill", "dropout", "scale", "soft_cap", "seed", "dropout_seed", "batch", "num_heads", "top_k", "mask")),
+        ("tolerance = 0.01", f"tolerance = {HUGE}"),
+        ("tolerance = 0.01", f"tolerance = -{HUGE}"),
+        ("tolerance = 0.01", f"tolerance = 0x{'f' * 4000}"),
+        ("col = 1 }", f"col = {HUGE} }}"),
+        ("tolerance = 0.01", f'choices = [{{ en = "a", zh = "b", value = {HUGE} }}]'),
+        ('source = "cat-eats-fish"', f'source = "{"x" * 900}"'),
+        ('mask = "neg-inf", fill', f'mask = "{"x" * 900}", fill'),
+        ('page = "masks"', f'page = "{"word " * 200}"'),
+    ],
+)  # fmt: skip
+def test_what_is_too_large_is_refused_in_one_short_sentence_with_its_line(old, new):
+    assert old in GOOD
+    text = GOOD.replace(old, new, 1)
+    with pytest.raises(LessonProblem) as caught:
+        parse(text, "mine.toml")
+    sentence = caught.value.sentence
+    assert sentence.startswith(f"mine.toml, line {text[: text.index(new)].count(chr(10)) + 1}: ")
+    assert len(sentence) < 400
+    assert "0" * 60 not in sentence
+
+
+def test_a_huge_number_is_refused_by_a_spec_too():
+    for field in "fill", "dropout":
+        with pytest.raises(SpecError, match=f"{field} is a number of too many digits"):
+            make_spec(**{field: 10**400})
+
+
+@pytest.mark.parametrize(
+    ("measure", "words"),
+    [
+        ('"study:nope.x"', "asks the study 'nope': give compare"),
+        ('"study:compare.floor"', "'floor' is no number of the study compare"),
+        ('"study:gallery.exhibits"', "is no number of the study gallery"),
+        ('"study:gallery.exhibits.0.values"', "is no number of the study gallery"),
+        ('"study:rounds.cells_cached"', "stands on the page rounds, but this step shows masks"),
+        ('{ name = "cell", row = 99, col = 99 }', "row is 99, but the masked_scores of this step have 3 rows"),
+        ('{ name = "cell", row = 1, col = 99 }', "col is 99, but the masked_scores of this step have 3 columns"),
+        ('{ name = "cell", row = 1, head = 7 }', "head is 7, but this step has 1 head"),
+        ('{ name = "context", row = 1, dim = 99 }', "dim is 99, but the context of this step have 2 columns"),
+        ('{ name = "visible_keys", row = 3 }', "row is 3"),
+        ('{ name = "weight_on_future", stage = "context", row = 1 }', "reads keys, but the stage is context"),
+    ],
+)
+def test_a_measure_that_could_find_nothing_is_refused_with_its_line(measure, words):
+    text = GOOD.replace('{ name = "cell", stage = "weights", col = 1 }', measure)
+    with pytest.raises(LessonProblem) as caught:
+        parse(text, "mine.toml")
+    assert words in caught.value.sentence
+    assert caught.value.line == lines_of(text, "measure =")
+
+
+def test_a_measure_inside_the_step_is_taken():
+    for measure in '"study:gallery.exhibits.0.nan_rows"', '{ name = "context", row = 2, dim = 1 }', '"parameters"':
+        text = GOOD.replace('{ name = "cell", stage = "weights", col = 1 }', measure)
+        assert parse(text, "x").step("two").question.measure.name.split(":")[-1] in measure
+
+
+def test_sizes_of_sources_are_known_before_they_are_computed():
+    journey = make_spec(Lesson(name="journey"))
+    assert stage_size(journey, "weights") == (6, 6)
+    assert stage_size(journey, "context") == (6, journey.d_head)
+    assert stage_size(journey, "output") == (6, journey.d_out)
+    assert stage_size(journey, "inputs") == (6, journey.d_model)
+    assert stage_size(make_spec(Text(text="some words")), "weights") == (None, None)
+    wide = TypedScores(scores=((1.0, 2.0, 3.0), (1.0, 2.0, 3.0)), values=((1.0,), (2.0,), (3.0,)))
+    assert [stage_size(make_spec(wide), stage) for stage in ("weights", "values", "context")] == [(2, 3), (3, 1), (2, 1)]
+
+
+@pytest.mark.parametrize("study", sorted(STUDIES))
+def test_what_a_lesson_may_ask_of_a_study_is_there(study):
+    """Every name in the patterns is a field of the study's answer, or of what stands in it."""
+    from importlib import import_module
+
+    from attnviz.questions import rounds
+
+    module = import_module(f"attnviz.questions.{study.replace('-', '_')}")
+    known = {name for kind in vars(module).values() if isinstance(kind, type) for name in dir(kind)}
+    known |= {name for kind in vars(module).values() for name in getattr(kind, "__dataclass_fields__", ())}
+    known |= set(vars(rounds)) if study == "rounds" else set()
+    for pattern in STUDIES[study][1]:
+        bare = re.sub(r"\\d\{1,6\}|\\.|\?:", " ", pattern)
+        spelt = re.sub(r"\((?: |\w|\|)+\)_(map|matrix)", lambda found: found[0].replace("|", f"_{found[1]}|").replace(")", ""), bare)
+        assert set(re.findall(r"[a-z_]{2,}", spelt)) <= known, pattern
+    assert any(re.fullmatch(pattern, EXAMPLES[study]) for pattern in STUDIES[study][1])
+
+
+# --------------------------------------------------------------------------------------------------- the command line
+
+
+def test_a_step_and_another_source_are_refused():
+    for lesson in ("journey", "mine.toml"):
+        with pytest.raises(SpecError, match="--lesson and --length are two sources"):
+            asked_for({"lesson": lesson, "step": "3.5.1", "length": 5})
+    spec, _ = asked_for({"lesson": "journey", "step": "3.5.1", "seed": 5})
+    assert spec == edited(scene("journey", "3.5.1")[0], seed=5)
+
+
+def test_an_unknown_step_is_told_the_nearest_ones():
+    with pytest.raises(SpecError) as caught:
+        asked_for({"lesson": "journey", "step": "3.5.1.9"})
+    sentence = with_options(caught.value)
+    assert sentence.startswith("--step is '3.5.1.9', which this lesson lacks: give 3.5.1.")
+    assert "or another of 32" in sentence
+    assert "attnviz --lesson journey --step 3.3 opens it" in sentence
+    assert len(sentence) < 250

@@ -9,6 +9,7 @@ from PySide6.QtCore import QEvent, QPointF, Qt
 from PySide6.QtGui import QImage, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QApplication
 
+from attnviz.figure import paint
 from attnviz.figure.fonts import load_fonts
 from attnviz.session import Cell
 from attnviz.spec import (
@@ -106,6 +107,46 @@ def test_a_click_takes_one_key_away_and_a_second_gives_it_back(board):
     np.testing.assert_array_equal(drawing.plane(), np.tri(N, dtype=bool))
     assert [type(mask) for mask in drawing.drawn] == [Drawn, Drawn]
     assert drawing.selected == drawing.windows == []
+
+
+def test_where_nothing_is_masked_only_what_was_clicked_is_hidden(board):
+    drawing = board()
+    drawing.present(spec=edited(drawing.snapshot.spec, mask="none"))
+    drawing.stroke((2, 4))
+    wanted = np.ones((N, N), bool)
+    wanted[2, 4] = False
+    np.testing.assert_array_equal(drawing.plane(), wanted)
+    drawing.present(spec=edited(drawing.snapshot.spec, mask="none"))  # off again: what was drawn is not in force
+    drawing.stroke((6, 7), (7, 7))
+    wanted = np.ones((N, N), bool)
+    wanted[6:, 7] = False
+    np.testing.assert_array_equal(drawing.plane(), wanted)
+
+
+def test_the_words_say_whether_a_drag_hides_or_shows(board, monkeypatch):
+    notes = []
+    paint_legend = paint.paint_legend
+
+    def recorded(*args, note=None, **fields):
+        notes.append(note)
+        paint_legend(*args, note=note, **fields)
+
+    monkeypatch.setattr(paint, "paint_legend", recorded)
+    drawing = board()
+
+    def said():
+        QApplication.processEvents()
+        return notes[-1]
+
+    assert said() == "drag: hides cells; on a hidden cell: shows them; Esc leaves"
+    drawing.stroke((5, 2), release=False)
+    assert said() == "this drag hides cells"
+    drawing.stroke((2, 5), release=False)
+    assert said() == "this drag shows cells"
+    drawing.stroke((5, 3))
+    assert said().startswith("drag: hides")
+    drawing.maps.draw_mask(False)
+    assert said() is None
 
 
 def test_the_first_cell_decides_for_the_whole_gesture(board):

@@ -5,6 +5,8 @@ from answered_pages import shown, snapshot_of
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
+from attnviz.colour import DIVERGING_TABLE, table
+from attnviz.frames import Scale
 from attnviz.session import Cell
 from attnviz.spec import Lesson, PadLeft, RandomQK, View, edited, make_spec
 from attnviz.views.pages.compare import ComparePage
@@ -50,9 +52,35 @@ def test_a_stands_beside_b_with_the_numbers(page):
     assert page.a.frame.scale == page.b.frame.scale
     assert cell(page, "most weight on the future") == ["0.73", "0"]
     assert cell(page, "rows with NaN") == ["0", "0"]
-    assert cell(page, "largest") == ["row 0, key 0", "0.73"]
-    assert cell(page, "equal bit for bit")[1] == "no"
-    assert "mask: none | neg-inf" in page._sentence.text()
+    apart = dict(page.apart.lines())
+    assert apart["largest"] == "0.73"
+    assert apart["where it is largest"] == "row 0 · 猫, key 0 · 猫"
+    assert apart["equal bit for bit"] == "no"
+    assert "largest, in steps (ULP) of float32" in apart
+    assert "mask: none | −∞" in page._sentence.text()
+
+
+def test_short_weights_have_the_windows_colours(page):
+    causal = edited(CAT, mask="multiply")  # 0.76 at most, so a scale of its own would end there
+    page.present(snapshot_of(causal, pinned=snapshot_of(OPEN), view=View(norm="unit")))
+    assert page.a.frame.scale == page.b.frame.scale == Scale(0.0, 1.0)
+    assert page.a.accessibleDescription() == ""
+    page.present(snapshot_of(causal, pinned=snapshot_of(OPEN)))
+    assert page.a.frame.scale.high == pytest.approx(0.6652, abs=6e-5)
+    assert page.a.accessibleDescription() == "colours 0 to 0.67"
+    assert len(page.asked_of_it.questions) == 1  # only the colours are others
+
+
+def test_the_difference_has_numbers_and_the_colours_that_it_names(page):
+    page.present(snapshot_of(CAT, pinned=snapshot_of(OPEN)))
+    assert page.difference.accessibleDescription() == "blue −0.73 · pale 0 · brown 0.73"
+    low, middle, high = (table(DIVERGING_TABLE)[place] for place in (0, 128, 255))
+    red, green, blue = ([int(colour) >> shift & 255 for colour in (low, middle, high)] for shift in (16, 8, 0))
+    assert blue[0] > green[0] > red[0]
+    assert min(red[1], green[1], blue[1]) > 220
+    assert red[2] > green[2] > blue[2]
+    assert green[2] > 0.4 * red[2]  # brown, not red
+    assert page.difference._shown.numbers
 
 
 def test_the_difference_map_and_back(qtbot, page):

@@ -62,6 +62,9 @@ def test_run_asks_and_shows_training_beside_the_exam(qtbot, page):
     page.asked_of_it.answer(question)
     plot = page.plot.plot
     assert [curve.dashed for curve in plot.curves] == [False, True, False, True]
+    assert [curve.label for curve in plot.curves] == [
+        "no mask: training", "no mask: exam", "−∞: training", "−∞: exam",
+    ]  # fmt: skip
     assert plot.marks[0].at == pytest.approx(math.log(6))
     assert "ln 6 = 1.79" in plot.marks[0].label
     words = page._verdict.text()
@@ -71,6 +74,17 @@ def test_run_asks_and_shows_training_beside_the_exam(qtbot, page):
     maps = {name: shown for name, (_, shown, _) in page.maps.items()}
     assert maps["none"].frame.values.diagonal(1).min() > 0.9
     assert not page.running
+
+
+def test_before_a_run_there_is_no_slider_and_after_it_the_conclusion_stands_under_the_buttons(qtbot, page):
+    assert not page.slider.isVisible()
+    assert not page._verdict.isVisible()
+    click(qtbot, page.run)
+    page.asked_of_it.answer(page.asked_of_it.questions[-1])
+    assert page.slider.isVisible()
+    places = [page.body.indexOf(widget) for widget in (page._verdict, page.plot, page._steps)]
+    assert places == sorted(places)
+    assert places[0] == 2  # after the masks and the buttons
 
 
 def test_multiply_copies_with_a_clean_triangle(qtbot, page):

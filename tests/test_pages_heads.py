@@ -66,10 +66,27 @@ def test_the_batched_product_is_shown_head_by_head(page):
 def test_without_projections_the_reason_stands_there(page):
     page.present(snapshot_of(make_spec(Lesson(name="cat-eats-fish"))))
     assert not page.stacked.isVisible()
-    assert "worked by hand" in page._reason.text()
+    assert page._reason.text() == (
+        "Worked by hand: there are no projections. Choose a lesson with projections or a text under Set up."
+    )
+    assert page.journey.isVisible()
     assert not page.use.isVisible()
     assert not page.copy.isVisible()
     assert page.ladder.isVisible()
+
+
+@pytest.mark.parametrize(
+    "spec", [make_spec(Lesson(name="cat-eats-fish")), edited(JOURNEY, projection="none", num_heads=1)]
+)
+def test_a_button_takes_a_lesson_that_has_projections(qtbot, page, spec):
+    assert not page.journey.isVisible()
+    page.present(snapshot_of(spec))
+    qtbot.mouseClick(page.journey, Qt.MouseButton.LeftButton)
+    (taken,) = page.asked_of_it.specs
+    assert taken == JOURNEY
+    page.present(snapshot_of(taken))
+    assert page.stacked.isVisible()
+    assert not page.journey.isVisible()
 
 
 @pytest.mark.parametrize("width", [320, 600])

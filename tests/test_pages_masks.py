@@ -1,15 +1,28 @@
 """The Masks page, by mouse and keys."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from answered_pages import Asked, shown, snapshot_of
 from PySide6.QtCore import Qt
 
+from attnviz.engine import Engine
+from attnviz.frames import RowQuestion
 from attnviz.questions.gallery import ORDERS
 from attnviz.session import Cell
-from attnviz.spec import Lesson, RandomQK, SlidingWindow, SpecError, TypedWeights, edited, make_spec
-from attnviz.views.pages.masks import MasksPage, fill_text, read_fill
+from attnviz.spec import (
+    Lesson,
+    PadLeft,
+    RandomQK,
+    SlidingWindow,
+    SpecError,
+    TypedScores,
+    TypedWeights,
+    edited,
+    make_spec,
+)
+from attnviz.views.pages.masks import MasksPage, fill_text, in_use_words, read_fill
 
 CAT = make_spec(Lesson(name="cat-eats-fish"))
 
@@ -26,14 +39,18 @@ def line_of(table, name):
     return next(line for line in table.as_text().split("\n") if line.split("\t")[0] == name).split("\t")[1:]
 
 
-def test_all_orders_stand_there_with_their_difference(page):
+def test_all_orders_stand_there_with_their_difference(qtbot, page):
     cards = page.exhibits.cards
     assert [*cards] == [*ORDERS]
     assert all(card.exhibit is not None for card in cards.values())
-    assert cards["multiply"].map.frame.row_sums == pytest.approx([0.2741, 0.7553, 1], abs=6e-5)
+    assert cards["multiply"].sums.values == pytest.approx([0.2741, 0.7553, 1], abs=6e-5)
+    assert all(card.sums.fits for card in cards.values())
+    qtbot.waitUntil(lambda: "Σ" in cards["multiply"].accessibleDescription())
+    assert cards["multiply"].accessibleDescription().endswith("Σ 0.27, 0.76, 1.00")
     assert cards["neg-inf"].is_present
     assert sum(card.is_present for card in cards.values()) == 1
-    assert "0.73" in cards["none"].accessibleDescription()
+    assert "differs from the −∞ map by up to 0.73" in cards["none"].accessibleDescription()
+    assert "row 0, key 0" in cards["none"].toolTip()
     assert {card.map.frame.scale for card in cards.values()} == {cards["none"].map.frame.scale}
 
 
@@ -106,13 +123,67 @@ def test_the_row_that_sees_nothing_has_its_answers(page):
     assert line_of(page.masked_row, "SDPA, boolean") == ["0"] * 3
 
 
-def test_how_deep_a_fill_must_lie_is_read_in_the_specs_dtype(page):
-    assert line_of(page.depths, "−12") == ["8e−7"] * 4
-    assert line_of(page.depths, "−20") == ["0", "3e−10", "3e−10", "3e−10"]
-    assert line_of(page.depths, "−104") == ["0", "0", "0", "9e−47"]
-    assert "lie 104.0 below" in page._depth_words.text()
-    page.present(snapshot_of(edited(CAT, dtype="float16"), selected=Cell(1, 2)))
-    assert "In float16 a fill must lie 17.3 below" in page._depth_words.text()
+def has_red(widget):
+    """Whether any pixel of what the widget shows is as red as a sum that is not 1."""
+    picture = widget.grab().toImage()
+    colours = (picture.pixelColor(x, y) for x in range(picture.width()) for y in range(picture.height()))
+    return any(colour.red() > 180 and colour.green() < 100 and colour.blue() < 100 for colour in colours)
+
+
+def test_a_sum_that_is_not_1_is_red(page):
+    cards = page.exhibits.cards
+    assert [order for order, card in cards.items() if has_red(card.sums)] == ["multiply"]
+
+
+def test_of_a_long_map_the_range_of_the_sums_is_said(page):
+    page.present(snapshot_of(make_spec(RandomQK(length=60), num_heads=1)))
+    card = page.exhibits.cards["multiply"]
+    assert not card.sums.fits
+    assert "rows: Σ from 0.0" in card.accessibleDescription()
+    assert "every row: Σ 1.00" in page.exhibits.cards["none"].accessibleDescription()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_how_deep_a_fill_must_lie_stands_there_for_all_dtypes_at_once(page, dtype):
+    page.present(snapshot_of(edited(CAT, dtype=dtype), selected=Cell(1, 2)))
+    assert page.limits.as_text().split("\n")[0] == "\tfloat16\tbfloat16\tfloat32\tfloat64"
+    assert line_of(page.limits, "how far below") == ["17.3", "92.9", "104", "745"]
+    assert line_of(page.limits, "so a fill here below") == ["−15.3", "−90.9", "−102", "−743"]
+    assert "(here 2)" in page._depth_words.text()
+
+
+def test_a_fill_is_told_with_how_far_it_lies_below_and_where_it_first_weighs_nothing(page):
+    assert line_of(page.depths, "−12") == ["14", *["8e−7"] * 4]
+    assert line_of(page.depths, "−15.4") == ["17.4", "first 0", "3e−8", "3e−8", "3e−8"]
+    assert line_of(page.depths, "−90.9")[2] == "first 0"
+    assert line_of(page.depths, "−102")[3] == "first 0"
+    assert line_of(page.depths, "−743.2")[4] == "first 0"
+    assert line_of(page.depths, "−∞") == ["∞", "0", "0", "0", "0"]
+    assert page.depths.as_text().count("first 0") == 4
+
+
+def told(spec, row=1):
+    """What is said below the gallery of ``spec`` with a row of its story."""
+    engine = Engine()
+    snapshot = snapshot_of(spec, selected=Cell(row, 0))
+    story = engine.row_story(RowQuestion(snapshot.picture.generation, spec, row, 0))
+    engine.close()
+    return in_use_words(replace(snapshot, story=story))
+
+
+def test_what_the_mask_in_use_leaves_the_hidden_is_said():
+    assert told(edited(CAT, fill=0.0)) == "Filled with 0, the hidden 鱼 still takes 11 % of row 1 · 吃."
+    assert told(edited(CAT, fill=0.0), 0) == "Filled with 0, the 2 hidden keys still take 55 % of row 0 · 猫."
+    assert told(edited(CAT, fill=-12.0)) == "Filled with −12, the hidden 鱼 still takes 7e−7 of row 1 · 吃."
+    assert told(edited(CAT, mask="none")) == "Without a mask row 1 · 吃 gives 24 % to 鱼, which it must not see."
+    assert told(edited(CAT, mask="add", fill=0.0)).startswith("With 0 added, the hidden 鱼 still takes 24 %")
+    assert told(CAT).endswith("weighs exactly 0 in row 1 · 吃, whose Σ is 1.00.")
+    assert told(edited(CAT, mask="multiply")).endswith("but Σ is 0.76: it is not divided.")
+    assert told(CAT, 2) == "In use now: row 2 · 鱼 sees every key, so no mask can change it."
+    assert told(edited(CAT, mask_shape=PadLeft(count=1)), 0) == "In use now: row 0 · 猫 is NaN."
+    unnamed = make_spec(TypedScores(scores=((0.0, 2.0), (2.0, 0.0))), fill=0.0)
+    assert told(unnamed, 0) == "Filled with 0, the hidden key 1 still takes 50 % of row 0."
+    assert in_use_words(snapshot_of(CAT)) == ""  # its row has not come
 
 
 def test_what_cannot_be_shown_says_so_where_it_stands(page):

@@ -17,6 +17,7 @@ from attnviz.session import Cell, Picture
 from attnviz.spec import (
     Blocks,
     Causal,
+    Drawn,
     Full,
     Lesson,
     MaskFile,
@@ -183,6 +184,27 @@ def test_numbers_come_with_cells_that_hold_them():
 )  # fmt: skip
 def test_numbers_are_written_without_a_leading_zero(value, decimals, text):
     assert marks.cell_number(value, decimals) == text
+
+
+def test_the_numbers_of_one_map_have_the_same_decimals(monkeypatch):
+    written = []
+    draw = QPainter.drawText
+
+    def recorded(painter, *args):
+        written.append(args[-1])
+        return draw(painter, *args)
+
+    monkeypatch.setattr(QPainter, "drawText", recorded)
+    scores = frame_of([[0.5, 0.5, 1], [0, 2, 1], [0.5, 0.5, 0]], scale=Scale(0, 2), stage="scaled_scores")
+    painted(scores, (300, 300))
+    assert written == [".50", ".50", "1.00", ".00", "2.00", "1.00", ".50", ".50", ".00"]
+    written.clear()
+    weights = frame_of([[1, 0.25], [0.25, 0.75]], cols=(0, 2))
+    painted(weights, (300, 300), decimals=4)
+    assert written == ["1.0000", ".2500", ".2500", ".7500"]
+    written.clear()
+    painted(weights, (60, 60), decimals=5)  # here "1.00000" has no room, but "1" has
+    assert written == ["1", ".25000", ".25000", ".75000"]
 
 
 @pytest.mark.parametrize(
@@ -383,6 +405,35 @@ def test_visible_future_cells_are_counted_as_peeking():
     assert [(entry.kind, entry.text) for entry in entries] == [
         (None, "peeking 3"), (CellClass.ZERO, "zero 0"), (CellClass.NAN, "NaN 0"),
     ]  # fmt: skip
+
+
+def test_what_a_drawn_mask_hides_is_not_called_peeking_while_it_is_off():
+    picture = picture_of(frame_of(CAT), hidden=False)
+    picture = replace(picture, outline=replace(picture.outline, mask_shape=Drawn(runs=((0, 0, 2),))))
+    assert marks.legend_entries(picture)[0] == marks.LegendEntry(None, "drawn as hidden, yet seen 3")
+
+
+@pytest.mark.parametrize("bound", [0.89, 0.0123, 0.000456, 1.0, 128.0])
+def test_the_colour_bars_numbers_are_never_cut(bound, monkeypatch):
+    texts = []
+    draw = paint.draw_text
+
+    def recorded(painter, rect, flags, text):
+        texts.append((text, text_width(painter.font(), text), rect.width()))
+        draw(painter, rect, flags, text)
+
+    monkeypatch.setattr(paint, "draw_text", recorded)
+    load_fonts()
+    plan = layout.figure_layout(layout.Subject(6, 3, 4.0, 0.6), 1, (700, 360))
+    frame = frame_of(np.full((6, 3), bound), scale=Scale(-bound, bound, diverging=True), stage="inputs")
+    image = QImage(700, 360, QImage.Format.Format_RGB32)
+    painter = QPainter(image)
+    paint.paint_colour_bar(painter, plan, frame, View(), paint.LIGHT)
+    painter.end()
+    numbers = texts[:-1]  # the last is the caption
+    assert all(width <= room + 0.5 for _, width, room in numbers), numbers
+    assert len({text.lstrip("−") for text, _, _ in numbers}) == 2  # as many digits above as below, and 0
+    assert float(numbers[0][0].replace("−", "-")) == pytest.approx(bound, rel=0.5)
 
 
 def test_the_caption_says_what_a_pixel_is():

@@ -218,3 +218,34 @@ def test_long_maps_keep_their_colour_bar(qtbot):
     assert long.maps._plan.bar.width == 0  # each cell says its number
     assert QPoint(0, 0) == long.presenter.pos()
     long.presenter.leave()
+
+
+def test_what_changes_the_covered_window_does_nothing_meanwhile(window):
+    made = {}
+    for name, enabled in (
+        ("page_masks", True), ("page_exam", False), ("panel_side", True), ("layout_learn", True), ("undo", True)
+    ):  # fmt: skip
+        made[name] = QAction(name, window)
+        made[name].setObjectName(name)
+        made[name].setEnabled(enabled)
+    window.presenter.enter()
+    assert [name for name, action in made.items() if action.isEnabled()] == ["undo"]
+    window.presenter.leave()
+    assert [name for name, action in made.items() if not action.isEnabled()] == ["page_exam"]
+
+
+def test_its_foot_says_the_way_out_and_a_lessons_step(window):
+    presenter = window.presenter
+    presenter.enter()
+    presenter.show_sentence("One.", "Two.", "4 / 22")
+    texts = {label.text(): label for label in presenter.findChildren(QLabel) if label.isVisible() and label.text()}
+    assert {"F5 or Esc leaves", "4 / 22"} <= set(texts)
+    QApplication.processEvents()
+    for words in ("F5 or Esc leaves", "4 / 22"):
+        label = texts[words]
+        label.ensurePolished()
+        assert label.fontInfo().pixelSize() < 20
+        assert presenter.rect().contains(label.geometry())
+        assert label.width() >= label.fontMetrics().horizontalAdvance(words)
+    presenter.show_sentence("Only this.")
+    assert presenter._step.text() == ""

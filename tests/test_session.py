@@ -250,3 +250,13 @@ def test_a_row_that_is_no_longer_selected_is_not_kept():
     session.update(selected=Cell(0, 0))
     session.accept(RowAnswer(generation, 1, 0, np.zeros(2), np.ones(2, np.uint8)))
     assert session.snapshot().row is None
+
+
+def test_within_a_gesture_the_state_before_is_that_from_before_its_beginning():
+    session = Session(SPEC, View())
+    finish(session, session.begin(SPEC, View()))
+    for step, same in ((1, False), (2, True), (3, True)):
+        finish(session, session.begin(edited(SPEC, dropout=step / 10), View(), same_gesture=same))
+    assert session.snapshot().before.spec == SPEC
+    finish(session, session.begin(edited(SPEC, dropout=0.9), View()))
+    assert session.snapshot().before.spec == edited(SPEC, dropout=0.3)

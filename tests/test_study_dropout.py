@@ -183,7 +183,10 @@ def test_it_starts_when_it_comes_into_sight_and_tells_the_half(page):
     assert [question.draws for question in page.asked_questions] == [1000]
     run(page)
     name, cells, seen, expected = page.table.lines()[0]
-    assert (name, cells) == ("0 Your", "1")
+    assert (name, cells) == ("0 · Your", "1")
+    assert "a row of one cell vanishes with probability p" in page.table_words.text()
+    assert page.body.indexOf(page.table) < page.body.indexOf(page.sums)
+    assert "row 0 · Your sums to" in page.verdict.text()
     assert 40 < float(seen.removesuffix(" %")) < 60
     assert expected.replace("\u00a0", " ") == "p^1 = 50 %"
     assert "dropped whole" in page.verdict.text()
@@ -193,6 +196,23 @@ def test_it_starts_when_it_comes_into_sight_and_tells_the_half(page):
     assert bars.heights.sum() == 1000
     assert page.errors.plot.x_log
     assert page.errors.plot.y_log
+
+
+def test_a_curve_stands_only_where_the_sum_takes_many_values(page):
+    page.set_active(True)
+    page.present(snapshot(BOOK))
+    run(page)
+    assert page.sums.plot.curves == ()
+    assert "the sum of one cell takes two values" in page.no_curve.text()
+    page.present(snapshot(BOOK, row=5))
+    run(page)
+    assert page.sums.plot.curves == ()
+    assert "the sum of 6 cells takes at most 2^6 = 64 values" in page.no_curve.text()
+    page.present(snapshot(make_spec(RandomQK(length=9), num_heads=1, dropout=0.5), row=6))
+    run(page)
+    (normal,) = page.sums.plot.curves
+    assert "normal curve" in normal.label
+    assert page.no_curve.text() == ""
 
 
 def test_a_re_roll_keeps_the_draws_and_moves_the_present_one(page):

@@ -11,7 +11,7 @@ from attnviz.frames import CellClass
 from attnviz.questions.gallery import DTYPES, FILLS, ORDERS, GalleryQuestion
 from attnviz.spec import Lesson, RandomQK, SpecError, TypedScores, TypedWeights, edited, make_spec
 from attnviz.studies import answers
-from attnviz.studies.gallery import fill_depth, masked_row, threshold
+from attnviz.studies.gallery import fill_depth, fills_for, masked_row, threshold
 
 CAT = make_spec(Lesson(name="cat-eats-fish"))
 
@@ -123,10 +123,36 @@ def test_a_fill_leaks_down_to_the_threshold_and_not_below(dtype):
 def test_depths_count_from_the_largest_score():
     answer, _ = exhibits(edited(CAT, dtype="float16"), row=1)
     weights = {(depth.fill, depth.dtype): depth.weight for depth in answer.depths}
-    assert len(weights) == len(FILLS) * len(DTYPES)
+    assert len(weights) == (len(FILLS) + len(DTYPES)) * len(DTYPES)
+    assert all(depth.below == 2 - depth.fill for depth in answer.depths)
     assert weights[-12.0, "float16"] > 0
-    assert weights[-17.3, "float16"] == 0  # 19.3 below
-    assert weights[-17.3, "float32"] == pytest.approx(math.exp(-19.3), rel=1e-3)
+    assert weights[-15.4, "float16"] == 0  # 17.4 below
+    assert weights[-15.4, "float32"] == pytest.approx(math.exp(-17.4), rel=1e-3)
+    assert [depth.fill for depth in answer.depths] == sorted((depth.fill for depth in answer.depths), reverse=True)
+
+
+@pytest.mark.parametrize("largest", [0.0, 2.0, 0.3712, -4.06, 37.5])
+def test_the_first_fill_without_weight_lies_just_below_the_limit(largest):
+    for dtype in DTYPES:
+        weights = {fill: fill_depth(largest, fill, dtype).weight for fill in fills_for(largest)}
+        first = next(fill for fill, weight in weights.items() if weight == 0)
+        assert all(weight == 0 for fill, weight in weights.items() if fill <= first)
+        own = math.floor(10 * (largest - threshold(dtype))) / 10
+        assert first <= largest - threshold(dtype) + 0.6  # a step of bfloat16 at this size
+        if dtype in ("float32", "float64"):
+            assert first == own
+
+
+def test_the_answer_says_limits_and_first_zeros():
+    answer, _ = exhibits(CAT, row=1)
+    assert {dtype: round(limit, 1) for dtype, limit in answer.limits.items()} == {
+        "float16": -15.3, "bfloat16": -90.9, "float32": -102.0, "float64": -743.1,
+    }  # fmt: skip
+    assert answer.first_zeros == {"float16": -15.4, "bfloat16": -90.9, "float32": -102.0, "float64": -743.2}
+
+
+def test_a_row_without_a_finite_score_has_the_usual_fills():
+    assert fills_for(-math.inf) == FILLS
 
 
 def test_what_the_dtype_makes_of_a_fill():

@@ -156,15 +156,32 @@ def test_the_page_says_whether_training_practises_what_generation_does(page):
     assert page.asked_questions == []
     page.set_active(True)
     run(page)
-    assert "differ by .81 in round 1" in page._sentence.text()
-    assert "by 0 in the last" in page._sentence.text()
-    page.slider.setValue(1)
+    assert "last row of round 1 and row 0 · Your of the one pass differ by .81" in page._sentence.text()
+    assert "those of the last round by 0" in page._sentence.text()
+    assert page.round == 1
+    assert page.counts.counts[2].words == "one pass"
     assert page.difference.text().endswith(": .81")
     present(page, BOOK)
     run(page)
     assert "same row of one masked pass" in page._sentence.text()
+    assert page.counts.counts[2].words == "one masked pass"
+    page.slider.setValue(6)
     assert "91" in page.counts.counts[0].formula
     assert [count.value for count in page.counts.counts] == [91, 21, 36]
+
+
+def test_the_round_in_sight_stays_when_the_mask_changes(page):
+    page.set_active(True)
+    present(page, edited(BOOK, mask="none"))
+    run(page)
+    page.slider.setValue(4)
+    present(page, BOOK)
+    run(page)
+    assert page.round == 4
+    assert page.words.text().startswith("round 4 of 6")
+    present(page, CAT)
+    run(page)
+    assert page.round == 3
 
 
 def test_what_does_not_change_the_weights_asks_nothing_new(page):
@@ -185,7 +202,8 @@ def test_play_goes_on_a_round_at_a_time_and_stops_at_the_end(page, qtbot):
     page.timer.setInterval(1)
     seen = []
     page.slider.valueChanged.connect(seen.append)
-    assert page.round == 6
+    page.slider.setValue(6)
+    seen.clear()
     page.play.click()
     qtbot.waitUntil(lambda: not page.timer.isActive())
     assert seen == [1, 2, 3, 4, 5, 6]

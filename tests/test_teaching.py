@@ -3,10 +3,10 @@
 import pytest
 from PySide6.QtCore import QPoint, QSettings, Qt
 
-from attnviz import app
+from attnviz import app, lesson_files, measures
 from attnviz.guide import Verdict
 from attnviz.session import Cell
-from attnviz.spec import View, make_spec
+from attnviz.spec import Text, View, edited, make_spec, stages_of
 
 pytestmark = pytest.mark.usefixtures("qapp")
 
@@ -125,14 +125,164 @@ def test_every_step_puts_its_picture_and_its_page_up(qtbot, program):
         teaching.next()
 
 
-def test_leaving_keeps_the_picture_and_brings_the_sentence_back(qtbot, program):
-    program.teaching.start("cat-eats-fish", "mask")
-    settle(qtbot, program)
+def leave(qtbot, program):
     program.window.actions_by_name["lesson_end"].trigger()
     assert program.teaching.state is None
     assert not program.window.lesson_card.isVisible()
+    settle(qtbot, program)
+
+
+def test_leaving_brings_back_what_stood_before_the_lesson_and_the_sentence(qtbot, program):
+    mine = make_spec(Text(text="my own words here"), num_heads=1, seed=7)
+    program.controller.open(mine, View(stage="scores"))
+    settle(qtbot, program)
+    program.teaching.start("cat-eats-fish", "mask")
+    settle(qtbot, program)
+    program.teaching.next()
+    settle(qtbot, program)
+    program.teaching.start("journey")
+    settle(qtbot, program)
+    leave(qtbot, program)
     assert program.window.sentence_card.isVisible()
-    assert program.session.snapshot().spec.mask == "neg-inf"
+    now = program.session.snapshot()
+    assert (now.spec, now.view) == (mine, View(stage="scores"))
+    program.window.actions_by_name["undo"].trigger()
+    settle(qtbot, program)
+    assert program.session.snapshot().spec == lesson_files.built_in("journey").steps[0].spec
+
+
+def test_leaving_keeps_what_a_person_has_made_of_the_step(qtbot, program):
+    program.teaching.start("cat-eats-fish", "mask")
+    settle(qtbot, program)
+    mine = edited(program.session.snapshot().spec, fill=-5.0)
+    program.controller.edit_spec(mine)
+    settle(qtbot, program)
+    leave(qtbot, program)
+    assert program.session.snapshot().spec == mine
+
+
+def test_leaving_while_a_step_is_coming_brings_it_no_more(qtbot, program):
+    home = program.session.snapshot().spec
+    program.teaching.start("cat-eats-fish", "order")
+    assert program.teaching._coming is not None
+    leave(qtbot, program)
+    assert program.session.snapshot().spec == home
+
+
+def test_the_cross_leaves_and_escape_does_not(qtbot, program):
+    program.teaching.start()
+    settle(qtbot, program)
+    press(qtbot, program, Qt.Key.Key_Escape)
+    settle(qtbot, program)
+    assert program.teaching.state is not None
+    qtbot.mouseClick(program.window.lesson_card.leave, Qt.MouseButton.LeftButton)
+    assert program.teaching.state is None
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (1024, 640)])
+def test_the_window_keeps_its_size_and_the_card_its_share_of_it(qtbot, program, size):
+    window = program.window
+    window.resize(*size)
+    program.teaching.start("cat-eats-fish")
+    heights = set()
+    while True:
+        settle(qtbot, program)
+        state, card = program.teaching.state, window.lesson_card
+        assert window.size().toTuple() == size
+        assert card.height() == card.sizeHint().height(), state.step.id
+        assert 150 <= card.height() <= round(0.34 * size[1])
+        heights.add(card.height())
+        if state.step.question.kind == "number":
+            before = card.height()
+            type_answer(qtbot, program, "-77")
+            assert card.height() == before
+        if state.is_last:
+            break
+        program.teaching.next()
+    assert len(heights) > 1
+    leave(qtbot, program)
+    assert window.size().toTuple() == size
+
+
+@pytest.mark.parametrize("typed", ["24", "100"])
+def test_an_answer_is_not_judged_on_another_stage(qtbot, program, typed):
+    program.teaching.start()
+    settle(qtbot, program)
+    press(qtbot, program, Qt.Key.Key_1)
+    settle(qtbot, program)
+    assert program.session.snapshot().view.stage == "scaled_scores"
+    type_answer(qtbot, program, typed)
+    assert program.teaching.state.verdict is Verdict.UNKNOWN
+    qtbot.mouseClick(program.window.lesson_card.again, Qt.MouseButton.LeftButton)
+    settle(qtbot, program)
+    type_answer(qtbot, program, "24")
+    assert program.teaching.state.verdict is Verdict.RIGHT
+
+
+def test_no_stage_that_a_person_looks_at_breaks_a_step(qtbot, program):
+    program.teaching.start("journey", "3.5.1")
+    settle(qtbot, program)
+    spec = program.session.snapshot().spec
+    for stage in stages_of(spec):
+        program.controller.edit_view(View(stage=stage))
+        settle(qtbot, program)
+        for step in lesson_files.built_in("journey").steps:
+            measures.found(step, measures.screen_of(program.session.snapshot()))
+        assert program.teaching._found() is None or stage == "weights"
+
+
+@pytest.mark.parametrize("wait", [0, 1])
+def test_what_a_person_opens_while_a_step_comes_stays(qtbot, program, wait):
+    """Another computation, or the state before in another view, asked for before or after that has been computed."""
+    teaching, controller = program.teaching, program.controller
+    index = lesson_files.built_in("cat-eats-fish").index("order")
+    before = lesson_files.built_in("cat-eats-fish").steps[index].before
+    teaching.start()
+    for mine in (make_spec(Text(text="mine"), num_heads=1), View()), (before, View(stage="scaled_scores")):
+        settle(qtbot, program)
+        teaching.go_to(index)
+        assert teaching._coming is not None
+        if wait:
+            qtbot.waitUntil(lambda: program.session.snapshot().spec == before)
+        controller.open(*mine)
+        settle(qtbot, program)
+        assert (program.session.snapshot().spec, program.session.snapshot().view) == mine
+        teaching.go_to(0)
+
+
+def test_a_step_called_off_while_it_comes_stays_away(qtbot, program):
+    program.teaching.start()
+    settle(qtbot, program)
+    program.teaching.go_to(program.teaching.state.script.index("order"))
+    program.controller.cancel()
+    qtbot.waitUntil(lambda: program.teaching._coming is None)
+    type_answer(qtbot, program, "0.76")
+    assert program.teaching.state.verdict is Verdict.UNKNOWN
+
+
+def test_a_state_before_that_cannot_be_computed_is_passed_over(qtbot, program, tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        'title = "x"\nsource = { kind = "random", length = 4 }\n[[step]]\nid = "a"\ntitle = "t"\nsay = "s"\n'
+        'spec = { num_heads = 2 }\nbefore = { num_heads = 1024, d_model = 65536, d_out = 1048576 }\n', "utf-8",
+    )  # fmt: skip
+    program.teaching.open_file(path)
+    step = program.teaching.state.step
+    assert step.before.num_heads == 1024
+    settle(qtbot, program)
+    assert program.session.snapshot().spec == step.spec
+
+
+def test_an_answer_that_waits_is_told_when_the_study_fails(qtbot, program):
+    def study(question, called_off):
+        raise RuntimeError("broken")
+        yield
+
+    program.studies._make_study = lambda: study
+    program.teaching.start("cat-eats-fish", "ahead")
+    settle(qtbot, program)
+    type_answer(qtbot, program, "84.8")
+    qtbot.waitUntil(lambda: program.teaching.state.verdict is Verdict.UNKNOWN)
 
 
 def test_chinese_is_remembered(qtbot, program):

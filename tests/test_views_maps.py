@@ -592,3 +592,31 @@ def test_one_head_alone_with_larger_type(show):
     assert shown.maps._panels[0].place.label_px >= 24
     shown.maps.show_alone(False)
     assert len(shown.maps.panel_names()) == 12
+
+
+def test_the_sums_say_that_percents_are_rounded(qtbot, monkeypatch):
+    told = []
+    monkeypatch.setattr(QToolTip, "showText", lambda _place, text, *_: told.append(text))
+    picture = picture_of(6)
+    frame = picture.frames["head:0"]
+    summed = replace(frame, row_sums=frame.values.sum(1, dtype=np.float64))
+    shown = Shown(qtbot, replace(picture, frames={"head:0": summed}))
+    place = shown.maps._panels[0].place
+
+    def tip(box):
+        point = QPoint(round(box.x + box.width / 2), round(box.y + box.height / 2))
+        QApplication.sendEvent(shown.maps, QHelpEvent(QEvent.Type.ToolTip, point, shown.maps.mapToGlobal(point)))
+        return told[-1]
+
+    for box in (place.sums, place.sums_header):
+        assert tip(box) == "Σ is the sum of the row itself. The percents are rounded: they may add up to 99 or 101."
+    shown.present(decimals=4)
+    assert tip(place.sums) == "Σ is the sum of the row itself."
+    assert tip(place.map_rect) == ""
+
+
+def test_the_maps_let_a_small_window_be_small(qtbot):
+    shown = Shown(qtbot, picture_of(6, heads=2), size=(10, 10))
+    assert (shown.maps.width(), shown.maps.height()) == (240, 150)
+    assert all(panel.place.map_rect.width > 0 for panel in shown.maps._panels)
+    shown.maps.grab()

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import QEvent, QPoint, Qt
-from PySide6.QtGui import QAction, QHelpEvent, QKeySequence
-from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QToolTip, QWidget
+from PySide6.QtGui import QAction, QColor, QHelpEvent, QImage, QKeySequence
+from PySide6.QtWidgets import QApplication, QCheckBox, QLabel, QPushButton, QToolTip, QWidget
 
-from attnviz import rendering
+from attnviz import colour, rendering
 from attnviz.engine import Engine
+from attnviz.figure import cells
 from attnviz.figure.fonts import load_fonts, sized, text_width
 from attnviz.frames import CellClass, Failure, ProbeAnswer, Progress, RowQuestion
 from attnviz.session import Cell, Snapshot
@@ -38,6 +39,7 @@ from attnviz.views.status_line import StatusLine
 from attnviz.views.token_strip import TokenStrip
 
 CAT = make_spec(Lesson(name="cat-eats-fish"), mask="none")
+SIX_WORDS = ("Your", "journey", "starts", "with", "one", "step")
 FAILED = Failure(1, "cuda:1 ran out of memory at <block 3>.", "Give it less.", "a long story")
 
 
@@ -135,6 +137,18 @@ def test_numbers_of_another_picture_are_not_shown(shown):
     other = ProbeAnswer(snapshot.picture.generation + 1, 20, 20, (0.1, 0.1), (CellClass.ORDINARY,) * 2)
     line.present(replace(snapshot, selected=Cell(20, 20), probe=other))
     assert line._right.text() == ""
+
+
+def test_numbers_that_n_hides_are_hidden_here_too(shown):
+    line = shown(StatusLine())
+    snapshot = probed(snapshot_of(CAT), 1, 2, (0.2447,))
+    line.present(snapshot)
+    assert line._right.text() == "query 吃 · key 鱼 · 0.2447"
+    line.present(replace(snapshot, show_numbers=False))
+    assert line._right.text() == "query 吃 · key 鱼"
+    masked = probed(snapshot_of(edited(CAT, mask="neg-inf")), 1, 2, (0.0,), CellClass.MASKED)
+    line.present(replace(masked, show_numbers=False))
+    assert line._right.text() == "query 吃 · key 鱼 · masked"  # that is seen all the same
 
 
 def test_many_heads_give_the_number_of_the_one_looked_at(shown):
@@ -264,12 +278,53 @@ def test_thousands_of_tokens_fit_with_their_number(shown, width):
     strip.present(snapshot_of(make_spec(RandomEmbeddings(length=1024), num_heads=1), row=1000))
     strip.grab()
     places = [place for place, _ in strip._pills]
-    assert places[0] <= 1000
+    assert 1000 in places
     assert len(places) <= 24
     assert strip._pills[0][1].left() >= 0
     if width > 200:
-        assert 1000 in places
-        assert strip._pills[-1][1].right() < width - 130
+        words = text_width(sized(13), strip._left_out(1024 - len(places)))
+        assert strip._pills[-1][1].right() + 12 + words + 14 + strip._chip_width() <= width
+
+
+@pytest.mark.parametrize("row", range(6))
+@pytest.mark.parametrize("width", [330, 560, 860, 1100])
+def test_from_afar_the_selected_word_is_there_and_those_left_out_are_counted(shown, width, row, monkeypatch):
+    from attnviz.views import token_strip
+
+    texts = []
+    draw = token_strip.draw_text
+
+    def recorded(painter, rect, flags, text):
+        texts.append((text, text_width(painter.font(), text), painter.font().pixelSize()))
+        draw(painter, rect, flags, text)
+
+    monkeypatch.setattr(token_strip, "draw_text", recorded)
+    strip = shown(TokenStrip())
+    strip.scale = 28 / 18
+    strip.resize(width, 70)
+    strip.present(snapshot_of(make_spec(Text(text=" ".join(SIX_WORDS))), row=row))
+    strip.grab()
+    places = [place for place, _ in strip._pills]
+    assert row in places
+    small = [(text, px) for text, _, px in texts if text not in SIX_WORDS]
+    if len(places) < 6:
+        assert small == [(f"… {6 - len(places)} more", 20)]  # and the chip has gone
+        assert strip._pills[-1][1].right() + 12 + max(wide for text, wide, _ in texts if "…" in text) <= width
+    else:
+        assert [px for _, px in small] == ([20] if width == 1100 else [])  # the chip grew, or went
+
+
+def test_a_pill_says_the_word_in_english_too(shown, monkeypatch):
+    shown_tips = []
+    monkeypatch.setattr(QToolTip, "showText", lambda *args: shown_tips.append(args[1]))
+    strip = shown(TokenStrip())
+    strip.resize(600, 44)
+    for spec in (CAT, make_spec(Text(text="one step"))):
+        strip.present(snapshot_of(spec, row=0))
+        strip.grab()
+        point = strip._pills[0][1].center().toPoint()
+        QApplication.sendEvent(strip, QHelpEvent(QEvent.Type.ToolTip, point, strip.mapToGlobal(point)))
+    assert shown_tips == ["<span>猫 · cat</span>", "<span>one</span>"]
 
 
 def test_presenting_the_strip_selects_nothing_and_keys_without_a_query_are_no_rows(qtbot, shown):
@@ -404,6 +459,52 @@ def test_every_box_has_its_name_and_stays_where_it_is_whichever_is_shown(shown, 
     assert strip._boxes[-1].rect.right() <= width
 
 
+def test_a_boxs_tip_names_its_shape_and_its_key(shown):
+    strip = shown(PipelineStrip())
+    strip.present(snapshot_of(make_spec(RandomEmbeddings(length=6), num_heads=2, d_out=4)))
+    assert strip._tip("queries") == "ask: Q = X·Wq → queries · shape (2, 6, 2) · key 2"
+    assert strip._tip("scaled_scores").startswith("scale: ÷ √d_head → scaled_scores · ")
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_masked_pixels_of_thumbnails_are_the_themes_paper(shown, qapp, dark):
+    palette = qapp.palette()
+    try:
+        theme.apply_theme(qapp, dark)
+        strip = shown(PipelineStrip())
+        strip.resize(900, 58)
+        spec = edited(CAT, mask="neg-inf")
+        picture = rendering.collect(Engine(), spec, View(), Viewport(thumbnail=30))
+        strip.present(Snapshot(spec=spec, view=View(), picture=picture))
+        image = strip.grab().toImage().convertToFormat(QImage.Format.Format_RGB32)
+        box = next(box for box in strip._boxes if box.stage == "masked_scores")
+        place = strip._thumbnail_rect(box)
+        corner = image.pixelColor(round(place.right() - 4), round(place.top() + 4))
+    finally:
+        qapp.setPalette(palette)
+        qapp.setStyleSheet("")
+    assert corner == (cells.DARK if dark else cells.LIGHT).masked
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_check_box_is_seen_ticked_or_not(shown, qapp, dark):
+    palette, c = qapp.palette(), theme.colours(dark)
+    try:
+        theme.apply_theme(qapp, dark)
+        looks = {}
+        for ticked in (False, True):
+            box = shown(QCheckBox("top-k"))
+            box.setChecked(ticked)
+            image = box.grab().toImage().convertToFormat(QImage.Format.Format_RGB32)
+            looks[ticked] = {QColor(image.pixel(x, y)).name() for x in range(16) for y in range(image.height())}
+    finally:
+        qapp.setPalette(palette)
+        qapp.setStyleSheet("")
+    assert c.muted in looks[False]
+    assert colour.contrast(int(c.muted[1:], 16), int(c.ground[1:], 16)) >= 3
+    assert {c.accent, c.on_accent} <= looks[True]  # its tick is read from a file
+
+
 def test_the_strip_shows_the_state_before_while_it_is_held(qtbot, shown):
     strip = shown(PipelineStrip())
     strip.resize(1244, 58)
@@ -450,13 +551,40 @@ def test_nothing_found_is_said_and_does_nothing(qtbot, shown):
     palette.set_actions([QAction("Zoom in", window)])
     palette.popup()
     qtbot.keyClicks(palette.search, "xyz")
-    assert [palette.found.item(n).text() for n in range(palette.found.count())] == ["nothing found"]
+    assert [palette.found.item(n).text() for n in range(palette.found.count())] == [
+        "nothing found: the controls are under Set up"
+    ]
     for key in (Qt.Key.Key_Down, Qt.Key.Key_Return):
         qtbot.keyClick(palette.search, key)
     assert palette.isVisible()
     palette.search.clear()
     assert palette.found.item(0).text() == "Zoom in"
     palette.close()
+
+
+def test_the_palette_knows_groups_keys_and_keywords_after_names(qtbot, shown):
+    window = shown(QWidget())
+    actions = []
+    for name, text, keys in (
+        ("mask_toggle", "Mask on or off", "M"), ("zoom_in", "Zoom in", "+"), ("export", "Export picture…", "Ctrl+E"),
+        ("quit", "Quit", "Ctrl+Q"), ("dark", "File of the night", ""),
+    ):  # fmt: skip
+        action = QAction(text, window)
+        action.setObjectName(name)
+        action.setShortcut(QKeySequence(keys))
+        actions.append(action)
+    actions[1].setProperty("keywords", "larger magnify")
+    palette = Palette(window)
+    palette.set_actions(actions)
+
+    def found(words):
+        palette._fill(words)
+        return [palette.found.item(n).text().split("    ")[0] for n in range(palette.found.count())]
+
+    assert found("file") == ["File of the night", "Export picture…", "Quit"]  # a name before a group
+    assert found("attention") == ["Mask on or off"]
+    assert found("ctrl+e") == ["Export picture…"]
+    assert found("magnify") == ["Zoom in"]
 
 
 def test_both_columns_of_the_keys_page_are_used_evenly(shown):

@@ -21,7 +21,7 @@ from attnviz.frames import CellClass, Frame, shown_class
 
 __all__ = [
     "CROSSED_FROM", "DARK", "GAPS_FROM", "HATCHED_FROM", "LIGHT", "Peeking", "Style", "Window", "hatch",
-    "paint_cells", "paint_swatch", "peeking_of",
+    "paint_cells", "paint_swatch", "peeking_of", "with_grounds",
 ]  # fmt: skip
 
 HATCHED_FROM: Final = 12.0
@@ -90,14 +90,20 @@ def _part(frame: Frame, rows: npt.NDArray[np.intp], cols: npt.NDArray[np.intp], 
     part = frame.rgb[rows[0] : rows[-1] + 1, cols[0] : cols[-1] + 1]
     if part.shape[0] > len(rows):
         part, rows = part.take(rows - rows[0], axis=0), np.arange(len(rows))
-    for kind, ground in (CellClass.MASKED, style.masked), (CellClass.PADDED, style.padded):
-        if ground.rgb() != GROUNDS[kind]:
-            part = np.where(part == GROUNDS[kind], np.uint32(ground.rgb()), part)
+    part = with_grounds(part, style)
     if part.shape[1] != len(cols):
         part = part.take(cols - cols[0], axis=1)
     if part.shape[0] != len(rows):
         part = part.take(rows - rows[0], axis=0)
     return np.ascontiguousarray(part)
+
+
+def with_grounds(rgb: npt.NDArray[np.uint32], style: Style) -> npt.NDArray[np.uint32]:
+    """``rgb`` (r, c) uint32 0xffRRGGBB with masked and padded pixels in the style's own grounds, same shape."""
+    for kind, ground in (CellClass.MASKED, style.masked), (CellClass.PADDED, style.padded):
+        if ground.rgb() != GROUNDS[kind]:
+            rgb = np.where(rgb == GROUNDS[kind], np.uint32(ground.rgb()), rgb)
+    return rgb
 
 
 @lru_cache(maxsize=32)  # the maps of one picture lie alike

@@ -111,7 +111,7 @@ def figure_layout(
     caption_boxes = tuple(Box(margin, bottom + line * n, inner_w, line) for n in range(captions))
     legend = Box(margin, bottom + line * captions, inner_w, line * legend_lines)
     area = Box(margin, y, inner_w, max(bottom - y - 8 * unit, 1))
-    bar_w = (84 if subject.cols <= PERCENT_UP_TO_KEYS else 104) * unit  # ticks of few cells are short
+    bar_w = (90 if subject.cols <= PERCENT_UP_TO_KEYS else 104) * unit  # ticks of few cells are short
     if large_first and n_panels > 1:
         main, beside = _large_and_others(area, subject, n_panels, unit, bar_w)
         panels = [panel_layout(main, subject, unit=unit)]

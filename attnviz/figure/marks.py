@@ -17,6 +17,7 @@ from attnviz.session import Picture
 from attnviz.spec import QUERY_KEY_STAGES, WEIGHT_STAGES, AttentionSpec, Causal, Drawn, MaskFile, View, shape_text
 
 PERCENT_UP_TO_KEYS: Final = labels.PERCENT_UP_TO_KEYS
+BARE: Final = "bare "
 _SUM_TOLERANCE = 0.005
 
 _STAGE_TITLES: Final = {
@@ -54,11 +55,11 @@ def tr(text: object) -> str:
 # ---------------------------------------------------------------------------------------------------------- numbers
 
 
-def cell_number(value: float, decimals: int) -> str:
-    """``value`` with ``decimals`` digits and no leading zero: ".48", "1", "−1.25", "−∞"."""
+def cell_number(value: float, decimals: int, *, bare: bool = True) -> str:
+    """``value`` with ``decimals`` digits and no leading zero: ".48", "−1.25", "−∞"; 0 and 1 without any if ``bare``."""
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
-    if value in (0, 1):
+    if value in (0, 1) and bare:
         return f"{value:.0f}"
     text = f"{abs(value):.{decimals}f}"
     return ("−" if value < 0 else "") + text.removeprefix("0" if "." in text else "")
@@ -86,12 +87,14 @@ def formats(frame: Frame, decimals: int | None, n_shown: int) -> Iterator[str]:
 
 
 def formatted(value: float, way: str) -> str:
-    """``value`` written in one of the ways of `formats`."""
+    """``value`` in one of the ways of `formats`, or with `BARE` and the decimals, where 0 and 1 have none."""
     if way == "%":
         return percentage(value)
     if way == "short":
         return cell_number(value, 2) if abs(value) >= 0.005 or value == 0 else _power(value)
-    return cell_number(value, int(way))
+    if way.startswith(BARE):
+        return cell_number(value, int(way.removeprefix(BARE)))
+    return cell_number(value, int(way), bare=False)
 
 
 def _power(value: float) -> str:
@@ -250,6 +253,8 @@ def legend_entries(picture: Picture) -> tuple[LegendEntry, ...]:
         entries.append(entry(CellClass.MASKED, QCoreApplication.translate("Figure", "masked"), masked))
     if peeking:
         words = QCoreApplication.translate("Figure", "peeking")
+        if isinstance(outline.mask_shape, Drawn):  # what was drawn over need not be the future
+            words = QCoreApplication.translate("Figure", "drawn as hidden, yet seen")
         entries.append(entry(None, words, [count.future for count in counts]))
     if outline.stage in WEIGHT_STAGES:
         zero = [count.zero for count in counts]

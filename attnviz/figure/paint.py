@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 from PySide6.QtCore import QCoreApplication, QRectF, Qt
-from PySide6.QtGui import QImage, QPainter, QPainterPath
+from PySide6.QtGui import QFont, QImage, QPainter, QPainterPath
 
 from attnviz import colour
 from attnviz.figure import cells, layout, marks
@@ -109,6 +110,7 @@ def paint_colour_bar(painter: QPainter, plan: layout.FigureLayout, frame: Frame,
     ticks_w = plan.bar_column.right - bar.right() - words_w - 6 * unit
     last = -math.inf
     drawn = []
+    ticks = _short_enough(painter.font(), ticks, ticks_w)
     for tick, label in [*ticks[-1:], *ticks[:-1]]:  # the highest always, the others as they have room
         y = bar.bottom() - tick * bar.height()
         if tick < 1 and (y - bar.top() < 14 * unit or bar.bottom() - y < last + 14 * unit):
@@ -124,6 +126,27 @@ def paint_colour_bar(painter: QPainter, plan: layout.FigureLayout, frame: Frame,
     words = marks.scale_caption(frame.stage, scale, view)
     draw_text(painter, QRectF(-length / 2, -words_w / 2, length, words_w), _CENTRE, words)
     painter.restore()
+
+
+def _short_enough(font: QFont, ticks: list[tuple[float, str]], width: float) -> list[tuple[float, str]]:
+    """``ticks`` whose words have ``width`` pixels: without a 0 before the point, or of one digit, if one is longer."""
+    for write in (str, _without_zero, _one_digit):
+        written = [(place, write(words)) for place, words in ticks]
+        if all(text_width(font, words) <= width + 0.5 for _, words in written):
+            return written
+    return written
+
+
+def _without_zero(number: str) -> str:
+    return re.sub(r"^(−?)0\.", r"\1.", number)
+
+
+def _one_digit(number: str) -> str:
+    try:
+        value = float(number.replace("−", "-"))
+    except ValueError:  # a word
+        return number
+    return f"{value:.0e}".replace("e-0", "e-").replace("e+0", "e").replace("-", "−") if value else "0"
 
 
 def paint_legend(

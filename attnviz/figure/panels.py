@@ -99,6 +99,14 @@ def inner_panel(outer: Box, subject: Subject, unit: float, label_px: float) -> P
     return panel
 
 
+def _below_slanted(cell: float, label_px: float, px: float, gap: float) -> tuple[float, float]:
+    """How far right of the map a word of ``px`` pixels has room below the last slanted label, and its height."""
+    height = 1.15 * px
+    # the label's feet rise from the middle of its cell; what hangs below them is a quarter of its height
+    reach = (height - 0.2 * label_px + 0.25 * label_px / COS) * COS / SIN
+    return max(reach + 0.1 * label_px - cell / 2, gap), height
+
+
 def _arranged(
     outer: Box, subject: Subject, unit: float, label_px: float | None, *, slanted: bool, sums: bool,
     edged: bool = True,
@@ -121,7 +129,7 @@ def _arranged(
     sums_px = min(label_px or 0.0, 15 * unit)
     if sums:
         right = sums_px * 2.6 + 2 * gap
-    above = sums and (slanted or not edged)  # where labels lean over the sums, these' header stands beside the title
+    above = sums and not edged  # then the sums' header stands beside the title
     crown = title_h or (sums_px * 1.5 if above else 0.0)
     room = outer.width - left - max(right, overhang), outer.height - crown - top
     width, height = map_size(room, (subject.rows, subject.cols), unit, square=subject.square)
@@ -135,6 +143,9 @@ def _arranged(
     header = None
     if sums_box is not None:
         header = Box(sums_box.x, y - top - (crown if above else 0), sums_box.width, crown if above else top)
+        if slanted:  # labels lean over the sums: their header stands in the corner below the last one
+            dx, word_h = _below_slanted(map_rect.width / subject.cols, label_px or 0.0, sums_px, gap)
+            header = Box(map_rect.right + dx, y - min(word_h, top), max(right - dx, 1), min(word_h, top))
     title_w = map_rect.width + (0 if above else max(right, overhang))
     return PanelLayout(
         outer=outer,
@@ -142,7 +153,7 @@ def _arranged(
         title=Box(x, y - top - title_h, title_w, title_h) if title_h else None,
         row_labels=Box(x - left, y, left - gap, map_rect.height) if labels else None,
         column_labels=Box(x, y - top, map_rect.width, top - feet) if labels else None,
-        overhang=Box(map_rect.right, y - top, overhang, top) if slanted else None,
+        overhang=Box(map_rect.right, y - top, overhang, top - (header.height if header else 0)) if slanted else None,
         sums=sums_box,
         sums_header=header,
         label_px=label_px or 12 * unit,

@@ -94,7 +94,7 @@ def _paint_level(
     strip, px, font = place.column_labels, place.label_px, painter.font()
     assert strip is not None  # noqa: S101 (the caller looked)
     cell = place.map_rect.width / (right - left)
-    reach = strip.right + (place.overhang.width if place.overhang else 0.0)
+    reach = strip.right + (place.overhang.width if place.overhang and place.sums is None else 0.0)
     low = strip.x - 4 * place.unit  # further left stand the rows' own names
     lines: list[tuple[int, float, float]] = []  # column, middle, width
     for col in _steps(left, right, len(labels), step):
@@ -184,6 +184,8 @@ def paint_sums(
     painter.setPen(style.muted)
     whole = left <= 0 and right >= n_cols
     heading = "Σ" if whole else QCoreApplication.translate("Figure", "Σ all")
+    if text_width(font, heading) > header.width + 0.5:
+        heading = "Σ"
     draw_text(painter, QRectF(*header), _LEFT, heading)
     for row in _steps(top, bottom, frame.rows[1], label_step(cell, font.pixelSize())):
         middle, share = _in_sight(row, top, bottom)

@@ -6,6 +6,7 @@ file but the one it is given.
 
 from attnviz.lesson_files.reading import MAX_BYTES, LessonProblem, built_in, names, parse, read, scene
 from attnviz.lesson_files.script import (
+    ANYWHERE,
     KINDS_OF_CELLS,
     MEASURES,
     Choice,
@@ -23,6 +24,7 @@ from attnviz.lesson_files.script import (
 )
 
 __all__ = [
+    "ANYWHERE",
     "KINDS_OF_CELLS",
     "MAX_BYTES",
     "MEASURES",

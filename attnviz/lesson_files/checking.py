@@ -24,6 +24,8 @@ from attnviz.lesson_files.script import (
     Place,
     Words,
 )
+from attnviz.lesson_files.sizes import complaint, map_size
+from attnviz.lesson_files.study_numbers import EXAMPLES, STUDIES
 from attnviz.spec import (
     CHOICES,
     LESSONS,
@@ -31,13 +33,8 @@ from attnviz.spec import (
     AttentionSpec,
     Lesson,
     MaskFile,
-    Pattern,
     QKFile,
-    RandomEmbeddings,
-    RandomQK,
     SpecError,
-    TypedScores,
-    TypedWeights,
     View,
     make_spec,
     parse_shape,
@@ -49,6 +46,12 @@ MAX_STEPS: Final = 200
 MAX_TEXT: Final = 2_000
 """Characters of one text of a step."""
 
+MAX_WHY: Final = 480
+"""Characters of a complaint: the longest that names all choices has fewer."""
+
+MAX_NUMBER: Final = 1 << 63
+"""No whole number of a lesson is as large: beyond it no reader of numbers is at home."""
+
 _STEP: Final = ("id", "spec", "before", "view", "select", "page", "look", "title", "say", "question")
 _QUESTION: Final = ("kind", "ask", "measure", "as", "tolerance", "choices", "right", "wrong", "show")
 
@@ -57,12 +60,13 @@ class WrongLesson(Exception):  # noqa: N818 (a problem without its line)
     """What is wrong at ``keys`` of the file."""
 
     def __init__(self, keys: Keys, why: str) -> None:
-        super().__init__(why)
-        self.keys, self.why = keys, why
+        self.keys, self.why = keys, _clipped(why)
+        super().__init__(self.why)
 
 
 def checked_script(top: dict[str, Any]) -> LessonScript:
     """The lesson in a file's tables. Raises `WrongLesson` at the first thing that is wrong."""
+    _check_numbers(top, ())
     _check_keys(top, ("title", "source", "base", "view", "step"), (), "this lesson")
     if "source" not in top:
         raise WrongLesson((), "source is missing: give a lesson's name or a source's table")
@@ -98,18 +102,18 @@ def _step(
         before = _spec(source, base, _table(table["before"], (*keys, "before")), (*keys, "before"))
     view = _view(base_view, _table(table.get("view", {}), (*keys, "view")), spec, (*keys, "view"), who)
     select = _select(table["select"], (*keys, "select"), spec) if "select" in table else None
+    page = cast(Page, _one_of(table, "page", "row", get_args(Page), keys, who))
     question = None
     if "question" in table:
         inside = (*keys, "question")
-        question = _question(_table(table["question"], inside), inside, who, spec, view, select)
+        question = _question(_table(table["question"], inside), inside, who, spec, view, select, page)
         measure = question.measure.name
         if before is None and measure in AGAINST_BEFORE:
             why = f"{who}: {measure} compares with the state before: give it as before = {{ ... }}"
             raise WrongLesson((*inside, "measure"), why)
     return LessonStep(
         name, _words(table, "title", keys, who), _words(table, "say", keys, who), spec, view, before, select,
-        cast(Page, _one_of(table, "page", "row", get_args(Page), keys, who)),
-        cast(Look, _one_of(table, "look", "map", get_args(Look), keys, who)), question,
+        page, cast(Look, _one_of(table, "look", "map", get_args(Look), keys, who)), question,
     )  # fmt: skip
 
 
@@ -123,11 +127,11 @@ def _view(base: dict[str, Any], changes: dict[str, Any], spec: AttentionSpec, ke
 
 
 def _question(
-    table: dict[str, Any], keys: Keys, who: str, spec: AttentionSpec, view: View, select: Place | None
+    table: dict[str, Any], keys: Keys, who: str, spec: AttentionSpec, view: View, select: Place | None, page: str
 ) -> LessonQuestion:
     _check_keys(table, _QUESTION, keys, who)
     kind = cast(Kind, _one_of(table, "kind", None, get_args(Kind), keys, who))
-    measure = _measure(table.get("measure"), (*keys, "measure"), spec, view, select)
+    measure = _measure(table.get("measure"), (*keys, "measure"), spec, view, select, page)
     gives = "number" if measure.path else MEASURES[measure.name][0]
     if (kind == "cell") != (gives == "cell"):
         raise WrongLesson(
@@ -155,16 +159,16 @@ def _question(
     return LessonQuestion(kind, ask, measure, right, wrong, show, percent, tolerance, tuple(choices))
 
 
-def _measure(given: Any, keys: Keys, spec: AttentionSpec, view: View, select: Place | None) -> Measure:
+def _measure(given: Any, keys: Keys, spec: AttentionSpec, view: View, select: Place | None, page: str) -> Measure:
     table = {"name": given} if isinstance(given, str) else dict(_table(given, keys))
     name = table.pop("name", None)
     study = STUDY.fullmatch(name) if isinstance(name, str) else None
     if study:
         if table:
-            raise WrongLesson((*keys, next(iter(table))), f"measure {name} takes nothing beside its name")
-        return Measure(f"study:{study.group(1)}", path=tuple(study.group(2).split(".")[1:]))
+            raise WrongLesson((*keys, next(iter(table))), f"measure {_short(name)} takes nothing beside its name")
+        return _study_measure(study.group(1), study.group(2)[1:], keys, page)
     if not isinstance(name, str) or name not in MEASURES:
-        raise WrongLesson(keys, f"measure is {name!r}: give {', '.join(MEASURES)}, or study:NAME.FIELD")
+        raise WrongLesson(keys, f"measure is {_short(name)}: give {', '.join(MEASURES)}, or study:NAME.FIELD")
     takes = MEASURES[name][1]
     row, col = select or (0, 0)
     fields: dict[str, Any] = {"row": row, "col": col, "head": view.head or 0}
@@ -172,11 +176,29 @@ def _measure(given: Any, keys: Keys, spec: AttentionSpec, view: View, select: Pl
         if key not in takes:
             raise WrongLesson((*keys, key), f"measure {name} takes {', '.join(sorted(takes)) or 'nothing'}, not {key}")
         if key == "stage" and value not in stages_of(spec):
-            raise WrongLesson((*keys, key), f"stage is {value!r}: this step has {', '.join(stages_of(spec))}")
+            raise WrongLesson((*keys, key), f"stage is {_short(value)}: this step has {', '.join(stages_of(spec))}")
         if key == "of" and value not in KINDS_OF_CELLS:
-            raise WrongLesson((*keys, key), f"of is {value!r}: give {', '.join(KINDS_OF_CELLS)}")
+            raise WrongLesson((*keys, key), f"of is {_short(value)}: give {', '.join(KINDS_OF_CELLS)}")
         fields[key] = value if key in ("stage", "of") else _index(value, (*keys, key))
-    return Measure(name, **fields)
+    measure = Measure(name, **fields)
+    wrong = complaint(measure, takes, spec, view)
+    if wrong is not None:
+        field, why = wrong
+        raise WrongLesson((*keys, field) if field in given else keys, why)
+    return measure
+
+
+def _study_measure(name: str, path: str, keys: Keys, page: str) -> Measure:
+    """What a study's answer says; it must have such a number, and stand on the step's page."""
+    if name not in STUDIES:
+        raise WrongLesson(keys, f"measure asks the study {_short(name)}: give {', '.join(sorted(STUDIES))}")
+    own, numbers = STUDIES[name]
+    if not any(re.fullmatch(number, path) for number in numbers):
+        words = f"{_short(path)} is no number of the study {name}"
+        raise WrongLesson(keys, f"{words}: give a field such as study:{name}.{EXAMPLES[name]}")
+    if page != own:
+        raise WrongLesson(keys, f"the study {name} stands on the page {own}, but this step shows {page}: give page")
+    return Measure(f"study:{name}", path=tuple(path.split(".")))
 
 
 def _spec(source: AnySource, base: dict[str, Any], changes: dict[str, Any], keys: Keys) -> AttentionSpec:
@@ -199,7 +221,7 @@ def _spec(source: AnySource, base: dict[str, Any], changes: dict[str, Any], keys
 def _source(given: Any, keys: Keys) -> AnySource:
     if isinstance(given, str):
         if given not in LESSONS:
-            raise WrongLesson(keys, f"source is {given!r}: give {', '.join(LESSONS)}, or a source's table")
+            raise WrongLesson(keys, f"source is {_short(given)}: give {', '.join(LESSONS)}, or a source's table")
         return Lesson(name=cast(Any, given))
     try:
         source = cast(AnySource, convert(AnySource, _table(given, keys), CHOICES))
@@ -210,23 +232,11 @@ def _source(given: Any, keys: Keys) -> AnySource:
     return source
 
 
-def _size(spec: AttentionSpec) -> Place | None:
-    """Numbers of queries and keys, None where a text has yet to be split."""
-    match spec.source:
-        case TypedScores(scores=matrix) | TypedWeights(weights=matrix):
-            return len(matrix), len(matrix[0])
-        case RandomEmbeddings(length=length) | RandomQK(length=length) | Pattern(length=length):
-            return length, length
-        case Lesson(name=name):
-            return ({"journey": 6, "cat-eats-fish": 3, "one-class": 4}[name],) * 2
-    return None
-
-
 def _select(given: Any, keys: Keys, spec: AttentionSpec) -> Place:
     table = _table(given, keys)
     _check_keys(table, ("row", "col"), keys, "select")
     row, col = (_index(table.get(key), (*keys, key)) for key in ("row", "col"))
-    size = _size(spec)
+    size = map_size(spec)
     if size is not None and (row >= size[0] or col >= size[1]):
         raise WrongLesson(
             keys, f"row {row}, column {col} lies outside the map, which is {size[0]} x {size[1]}; 0 comes first"
@@ -278,6 +288,19 @@ def _words(table: Mapping[str, Any], key: str, keys: Keys, who: str) -> Words:
     return Words(*texts)
 
 
+def _check_numbers(given: Any, keys: Keys) -> None:
+    """Refuse a whole number that no field could hold, wherever it stands."""
+    if isinstance(given, dict):
+        for key, value in given.items():
+            _check_numbers(value, (*keys, key))
+    elif isinstance(given, list):
+        for place, value in enumerate(given):
+            _check_numbers(value, (*keys, place) if keys == ("step",) else keys)
+    elif isinstance(given, int) and not -MAX_NUMBER < given < MAX_NUMBER:
+        digits = math.floor(given.bit_length() * math.log10(2)) + 1
+        raise WrongLesson(keys, f"{keys[-1]} is a number of about {digits:,} digits: give a smaller one")
+
+
 def _number(given: Any, keys: Keys) -> float:
     if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given):
         raise WrongLesson(keys, f"{keys[-1]} is {_short(given)}: give a number")
@@ -295,3 +318,11 @@ def _short(given: Any) -> str:
         return "missing"
     words = repr(given)
     return words if len(words) <= 60 else f"{words[:59]}…"
+
+
+def _clipped(why: str) -> str:
+    """A sentence in which no word that was typed runs on without end."""
+    why = re.sub(r"\S{81,}", lambda word: f"{word.group()[:60]}…", why)
+    if len(why) <= MAX_WHY:
+        return why
+    return f"{why[: MAX_WHY // 2]} … {why[-MAX_WHY // 2 :]}"

@@ -83,8 +83,13 @@ def parse(text: str, place: str) -> LessonScript:
         line = int(said.group(2) or text.count("\n") + 1) if said else None
         raise LessonProblem(place, line, f"this is not TOML: {said.group(1) if said else error}") from None
     except (ValueError, RecursionError) as error:
-        why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise LessonProblem(place, None, f"this is not TOML: {why}") from None
+        if isinstance(error, RecursionError):
+            raise LessonProblem(place, None, "this is not TOML: it is nested too deeply") from None
+        endless = re.search(r"[\d_]{4300}", text)  # Python reads no longer number
+        if endless is None:
+            raise LessonProblem(place, None, f"this is not TOML: {error}") from None
+        line = text.count("\n", 0, endless.start()) + 1
+        raise LessonProblem(place, line, "this is not TOML that can be read: a number has too many digits") from None
     try:
         return checked_script(top)
     except WrongLesson as wrong:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -37,7 +38,7 @@ class Words:
 class Measure:
     """What answers a question: a measure's ``name`` in `MEASURES`, or "study:…", and where it looks.
 
-    ``stage`` None is the stage that is shown. ``path`` names what of a study's answer is meant.
+    ``stage`` None is the step's own stage. ``path`` names what of a study's answer is meant.
     """
 
     name: str
@@ -104,6 +105,9 @@ class LessonStep:
         return self.before, msgspec.structs.replace(self.view, stage=stage, head=head)
 
 
+_FEW: Final = 4
+
+
 @dataclass(frozen=True, slots=True)
 class LessonScript:
     """A whole lesson: at least one step, each with an id of its own."""
@@ -112,15 +116,27 @@ class LessonScript:
     steps: tuple[LessonStep, ...]
 
     def step(self, name: str) -> LessonStep:
-        """The step of that id. Raises `SpecError` with the ids there are."""
+        """The step of that id. Raises `SpecError` with the nearest ones there are."""
         return self.steps[self.index(name)]
 
     def index(self, name: str) -> int:
-        """Where the step of that id stands. Raises `SpecError` with the ids there are."""
+        """Where the step of that id stands. Raises `SpecError` with the nearest ones there are."""
         ids = [step.id for step in self.steps]
         if name not in ids:
-            raise SpecError("step", f"step is {name!r}: this lesson has {', '.join(ids)}")
+            raise SpecError("step", f"step is {_short(name)}, which this lesson lacks: give {self.nearest(name)}")
         return ids.index(name)
+
+    def nearest(self, name: str) -> str:
+        """The ids that are most like ``name``, as words: "3.5.1, 3.5.2 or another of 31"; all where these are few."""
+        ids = [step.id for step in self.steps]
+        if len(ids) > _FEW:
+            near = [*difflib.get_close_matches(name, ids, n=_FEW - 1, cutoff=0.4), *ids][: _FEW - 1]
+            return f"{', '.join(dict.fromkeys(near))} or another of {len(ids)}"
+        return " or ".join(filter(None, (", ".join(ids[:-1]), ids[-1])))
+
+
+def _short(name: str) -> str:
+    return repr(name if len(name) <= 40 else f"{name[:40]}…")
 
 
 _CELL_OF: Final = frozenset({"stage", "head", "row", "col"})
@@ -154,6 +170,17 @@ MEASURES: Final[Mapping[str, tuple[Literal["number", "cell"], frozenset[str]]]] 
 
 AGAINST_BEFORE: Final = frozenset({"change", "largest_change", "grew_most"})
 """Measures that need a step's state before."""
+
+OF_KEYS: Final = frozenset(
+    {
+        "weight_on_future", "visible_keys", "largest_of_row", "smallest_of_row", "hidden_of_row", "future_of_row",
+        "grew_most",
+    }
+)  # fmt: skip
+"""Measures whose columns are keys, whichever stage they read."""
+
+ANYWHERE: Final = frozenset({"context", "columns", "projections", "parameters"})
+"""Measures that do not look at the shown map."""
 
 KINDS_OF_CELLS: Final = ("masked", "zero", "nan", "dropped", "future")
 STUDY: Final = re.compile(r"study:([a-z][a-z-]*)((?:\.[a-z0-9][a-z0-9_]*)+)")

@@ -28,7 +28,9 @@ ORDERS: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
 )
 """The orders by name, as shown from left to right, and what each changes in a spec."""
 
-FILLS: Final = (-1.0, -5.0, -10.0, -12.0, -17.3, -20.0, -50.0, -92.9, -104.0, -1e4, -1e6, -1e9, float("-inf"))
+FILLS: Final = (-1.0, -5.0, -10.0, -12.0, -20.0, -50.0, -1e4, -1e6, -1e9, float("-inf"))
+"""Fills whose depth is told whatever the scores are; beside them one at the limit of each dtype."""
+
 DTYPES: Final = ("float16", "bfloat16", "float32", "float64")
 
 
@@ -89,10 +91,11 @@ class MaskedRow:
 class FillDepth:
     """What one fill does in one dtype beside a visible score: what the dtype makes of it, and the hidden cell's weight.
 
-    ``refused`` says that torch's masked_fill would not take the number.
+    ``below`` says how far it lies below that score, ``refused`` that torch's masked_fill would not take the number.
     """
 
     fill: float
+    below: float
     dtype: str
     held: float
     weight: float
@@ -104,8 +107,8 @@ class GalleryAnswer(Answer):
     """The exhibits so far (−∞ comes first), on one ``scale``; they stand in the order of `ORDERS`.
 
     ``masked_row`` are the answers of a row with ``scores`` that sees nothing. ``depths`` are for a largest visible
-    score of ``largest``; ``thresholds`` by dtype say how deep below it a fill must lie for the hidden cell to weigh
-    exactly 0.
+    score of ``largest``, the highest fill first; ``thresholds`` by dtype say how deep below it a fill must lie for the
+    hidden cell to weigh exactly 0.
     """
 
     question: GalleryQuestion
@@ -117,3 +120,13 @@ class GalleryAnswer(Answer):
     largest: float
     depths: tuple[FillDepth, ...]
     thresholds: Mapping[str, float]
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """By dtype: a fill must lie below this number for a hidden cell to weigh exactly 0 here."""
+        return {dtype: self.largest - depth for dtype, depth in self.thresholds.items()}
+
+    @property
+    def first_zeros(self) -> dict[str, float]:
+        """By dtype: the highest of the fills told that leaves a hidden cell a weight of exactly 0."""
+        return {depth.dtype: depth.fill for depth in reversed(self.depths) if depth.weight == 0}

@@ -63,7 +63,7 @@ class RoundsAnswer(Answer):
         ]
         lines.append(("score cells, recomputing", f"{cells_recomputed(self.done):,}"))
         lines.append(("score cells, key/value cache", f"{cells_cached(self.done):,}"))
-        lines.append(("score cells, one masked pass", f"{cells_in_one_pass(self.done):,}"))
+        lines.append(("score cells, one pass", f"{cells_in_one_pass(self.done):,}"))
         return lines
 
 
@@ -78,5 +78,5 @@ def cells_cached(n: int) -> int:
 
 
 def cells_in_one_pass(n: int) -> int:
-    """Score cells of one masked pass over n tokens: n²."""
+    """Score cells of one pass over n tokens: n²."""
     return n * n

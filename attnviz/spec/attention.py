@@ -238,7 +238,10 @@ def make_spec(source: AnySource | None = None, **given: Any) -> AttentionSpec:
         fields["d_out"] = fields["d_model"]
     for field in ("dropout", "fill"):
         if isinstance(fields[field], int) and not isinstance(fields[field], bool):
-            fields[field] = float(fields[field])
+            try:
+                fields[field] = float(fields[field])
+            except OverflowError:
+                raise SpecError(field, f"{field} is a number of too many digits: give a smaller one") from None
     spec: AttentionSpec = convert(AttentionSpec, {"source": source, **fields}, CHOICES)
     return spec
 

@@ -44,7 +44,7 @@ def answers(question: GalleryQuestion, cancelled: Callable[[], bool] = lambda: F
     largest, scores = _scores_of(question, maps, hidden)
     around = {
         "scores": scores, "masked_row": masked_row(scores, spec.dtype), "largest": largest,
-        "depths": tuple(fill_depth(largest, fill, dtype) for dtype in DTYPES for fill in FILLS),
+        "depths": tuple(fill_depth(largest, fill, dtype) for fill in fills_for(largest) for dtype in DTYPES),
         "thresholds": MappingProxyType({dtype: threshold(dtype) for dtype in DTYPES}),
     }  # fmt: skip
     pooler = PanelPooler(_region(maps, question.pixels), nonnegative=True)
@@ -154,13 +154,20 @@ def masked_row(scores: tuple[float, ...], dtype: str) -> tuple[MaskedRow, ...]:
 # ------------------------------------------------------------------------------------------------------ depth of a fill
 
 
+def fills_for(largest: float) -> tuple[float, ...]:
+    """`FILLS`, and of each dtype the first tenth below its limit under a visible score of ``largest``; falling."""
+    limits = (largest - threshold(dtype) for dtype in DTYPES)
+    own = {math.floor(10 * limit) / 10 for limit in limits if math.isfinite(limit)}
+    return tuple(sorted({*FILLS, *own}, reverse=True))
+
+
 def fill_depth(largest: float, fill: float, dtype: str) -> FillDepth:
     """What ``fill`` over a hidden score lets it weigh beside one visible score of ``largest``, in ``dtype``."""
     kind = getattr(torch, dtype)
     with torch.inference_mode():
         cells = torch.tensor([largest, fill], dtype=torch.float64).to(kind)
         weight = float(torch.softmax(cells, -1)[1])
-        return FillDepth(fill, dtype, float(cells[1]), weight, _refuses(fill, kind))
+        return FillDepth(fill, largest - fill, dtype, float(cells[1]), weight, _refuses(fill, kind))
 
 
 def threshold(dtype: str) -> float:
@@ -178,4 +185,4 @@ def _refuses(number: float, kind: torch.dtype) -> bool:
     return False
 
 
-__all__ = ["answers", "fill_depth", "masked_row", "threshold"]
+__all__ = ["answers", "fill_depth", "fills_for", "masked_row", "threshold"]

@@ -415,6 +415,7 @@ class Heatmaps(QWidget):
             panel = self._panel_at(QPointF(event.pos()))
             typed = self._typed.on and not self._pen.active
             words = map_words.tip(panel, several=len(self._panels) > 1, typed=typed)
+            words = words or map_words.sums_tip(self._panels, QPointF(event.pos()), self._snapshot)
             QToolTip.showText(event.globalPos(), words, self)
             return True
         if isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape and self._pen.active:

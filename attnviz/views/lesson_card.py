@@ -2,43 +2,62 @@
 
 from __future__ import annotations
 
-import re
+import itertools
 
-from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QColor, QResizeEvent
+from PySide6.QtCore import QPoint, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QAction, QColor, QResizeEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
     QFrame,
+    QGridLayout,
     QHBoxLayout,
     QLabel,
     QLineEdit,
+    QMenu,
     QPushButton,
     QScrollArea,
-    QSizePolicy,
     QVBoxLayout,
     QWidget,
 )
 
 from attnviz.guide import GuideState, Verdict, number_of
-from attnviz.lesson_files import LessonQuestion
+from attnviz.lesson_files import Language, LessonQuestion, LessonStep
 from attnviz.views import theme
+from attnviz.views.lesson_parts import BREAK, Choice, breakable, link_button, text_label, write_in
 from attnviz.views.segments import Segments
 
 _SIDE = 18
+_TOP, _BOTTOM, _GAP = 10, 12, 8
+_BESIDE = 16
+"""Between the sentences and the question beside them."""
+_INSIDE = 12, 7
+"""Left and right, above and below what stands in the question's frame."""
+_LINE_GAP = 5
 _WIDE = 560
 """From this width on the question stands beside the sentences, else below them."""
+_WORDS, _QUESTION = 4, 3
+"""How a wide card is divided."""
+_TITLE, _SAY, _ASK, _TOLD, _OTHER = range(5)
+_PIXELS = ((16, 18, 17, 16, 15), (15, 16, 16, 15, 14), (14, 15, 15, 14, 13))
+"""Sizes of title, sentences, question, what is said to an answer, and choices: the first with which a step fits."""
+LEAST_HEIGHT = 150
+_LONGEST = 90
+"""Characters of a step's id and title that are shown."""
 
 
 class LessonCard(QFrame):
-    """A step in words, its question beside or below them. The card keeps its size whatever it says: long texts scroll.
+    """A step in words, its question beside or below them.
 
+    `fit` decides once how high a step's card is, with room for what will be said to an answer; longer texts scroll.
     ``step_asked`` carries a step's place from 0 (also this one's: its picture is wanted back), ``answered`` a float as
-    typed, or an int, a choice's place; clicks on the map are the map's to tell. ``shown_asked`` is "show me".
+    typed, or an int, a choice's place; clicks on the map are the map's to tell. ``shown_asked`` is "show me",
+    ``left`` the cross.
     """
 
     step_asked = Signal(int)
     answered = Signal(object)
     shown_asked = Signal()
+    left = Signal()
     own_text_asked = Signal()
     next_lesson_asked = Signal()
     check_code_asked = Signal()
@@ -49,8 +68,9 @@ class LessonCard(QFrame):
         self.setProperty("card", "soft")
         self._state: GuideState | None = None
         self._no_number = False
-        self._title, self._say, self._ask = _text(15), _text(18), _text(17)
-        self._prompt, self._mark, self._feedback = _text(15), _text(17), _text(16)
+        self._level, self._fitted, self._crowded = 0, 320, False
+        self._title, self._say, self._ask = text_label(), text_label(), text_label()
+        self._prompt, self._mark, self._feedback = text_label(), text_label(), text_label()
         self._title.setProperty("role", "muted")
         self._prompt.setProperty("role", "muted")
         self._mark.setWordWrap(False)
@@ -60,25 +80,46 @@ class LessonCard(QFrame):
         self.field.setFixedWidth(110)
         self.field.returnPressed.connect(self._on_submitted)
         self._submit.clicked.connect(self._on_submitted)
-        self.choices: list[_Choice] = []
-        self.show_me, self.again = _link(), _link()
+        self.choices: list[Choice] = []
+        self.show_me, self.again = link_button(), link_button()
         self.show_me.clicked.connect(self.shown_asked)
         self.again.clicked.connect(self._on_again)
-        self.next_lesson, self.own_text, self.check_code = _link(), _link(), _link()
+        self.next_lesson, self.own_text, self.check_code = link_button(), link_button(), link_button()
         self.next_lesson.clicked.connect(self.next_lesson_asked)
         self.own_text.clicked.connect(self.own_text_asked)
         self.check_code.clicked.connect(self.check_code_asked)
-        self.back, self.next, self._place = QPushButton(), QPushButton(), QLabel()
+        self.back, self.next, self.place, self.leave = QPushButton(), QPushButton(), link_button(), link_button()
         self.back.clicked.connect(self._on_back)
         self.next.clicked.connect(self._on_next)
-        self._place.setProperty("role", "muted")
+        self.place.clicked.connect(self._on_place)
+        self.leave.setText("✕")
+        self.leave.clicked.connect(self.left)
+        self.steps = QMenu(self)
+        self.steps.setStyleSheet("QMenu { menu-scrollable: 1; }")
+        self.steps.triggered.connect(self._on_step_chosen)
         for button in (self.back, self.next, self._submit):
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click leaves the focus, and its keys, on the map
         self._lay_out()
-        self.setMinimumSize(300, 220)
+        self._use_level(0)
+        self.setMinimumSize(300, LEAST_HEIGHT)
 
     def sizeHint(self) -> QSize:
-        return QSize(420, 320)
+        return QSize(420, self._fitted)
+
+    def fit(self, width: int, most: int) -> None:
+        """Take as much height as the step needs in ``width``, whatever is answered: `LEAST_HEIGHT` up to ``most``."""
+        most = max(most, LEAST_HEIGHT)
+        self._arrange(width)
+        needed = 0
+        for level, self._crowded in itertools.product(range(len(_PIXELS)), (False, True)):
+            self._use_level(level)
+            needed = self._needed(width)
+            if needed <= most:
+                break
+        self._arrange_choices(self._columns_in(width))
+        self._fitted = min(max(needed, LEAST_HEIGHT), most)
+        self.setMaximumHeight(self._fitted)
+        self.updateGeometry()
 
     # ------------------------------------------------------------------------------------------------------- present
 
@@ -94,6 +135,7 @@ class LessonCard(QFrame):
         asked = state.step.question
         if new or (before is not None and before.language != state.language):
             self._set_choices(asked)
+            self._arrange_choices(self._columns_in(self.width()))
         open_still = state.verdict not in (Verdict.RIGHT, Verdict.SHOWN)
         numeric = asked is not None and asked.kind == "number"
         self._number_row.setVisible(numeric)
@@ -113,7 +155,9 @@ class LessonCard(QFrame):
         self._links.setVisible(state.is_last)
         self._question.setVisible(asked is not None or state.is_last)
         self.next_lesson.setVisible(has_next_lesson)
-        self._place.setText(f"{state.index + 1} / {state.total}")
+        self.place.setText(f"{state.index + 1} / {state.total}")
+        widest = self.place.fontMetrics().horizontalAdvance(f"{state.total} / {state.total}")
+        self.place.setMinimumWidth(widest + 12)  # so that no button moves from step to step
         self.languages.set_value(state.language)
         if new:
             self._scroll.verticalScrollBar().setValue(0)
@@ -123,30 +167,48 @@ class LessonCard(QFrame):
     def text(self) -> str:
         """The step's sentences, its question and what was said to the answer."""
         shown = (self._title, self._say, self._ask, self._feedback)
-        return "\n".join(label.text().replace(_BREAK, "") for label in shown if label.text())
+        return "\n".join(label.text().replace(BREAK, "") for label in shown if label.text())
 
     def _say_words(self, state: GuideState) -> None:
         step, language = state.step, state.language
         asked = step.question
-        self._title.setText(_breakable(step.title.said(language)))
-        self._say.setText(_breakable(step.say.said(language)))
-        self._ask.setText(_breakable(asked.ask.said(language)) if asked is not None else "")
+        title = _titled(step, language)
+        self._title.setText(breakable(_shortened(title)))
+        self._title.setToolTip(title if len(title) > _LONGEST else "")
+        self._say.setText(breakable(step.say.said(language)))
+        self._ask.setText(breakable(asked.ask.said(language)) if asked is not None else "")
         chinese = language == "zh"
         words = (
             (self._prompt, self.tr("click the cell in the map"), "请在图上点那一格"),
             (self._submit, self.tr("answer"), "回答"),
             (self.show_me, self.tr("show me"), "告诉我"),
             (self.again, self.tr("back to this step's picture"), "回到这一步的图"),
-            (self.back, self.tr("◂ back"), "◂ 上一步"),
-            (self.next, self.tr("next ▸"), "下一步 ▸"),
             (self.next_lesson, self.tr("next lesson ▸"), "下一课 ▸"),
             (self.own_text, self.tr("your own sentence ▸"), "你自己的句子 ▸"),
             (self.check_code, self.tr("check my code ▸"), "检查我的代码 ▸"),
         )
         for widget, english, other in words:
             widget.setText(other if chinese else english)
+        self._set_arrows(self.width() >= _WIDE)
+        for button, english, other in (
+            (self.place, self.tr("All steps of this lesson"), "这一课的所有步骤"),
+            (self.leave, self.tr("Leave the lesson"), "离开这一课"),
+        ):
+            button.setToolTip(other if chinese else english)
+            button.setAccessibleName(other if chinese else english)
         self.field.setPlaceholderText("数" if chinese else self.tr("a number"))
         self.field.setAccessibleName(self._ask.text())
+
+    def _set_arrows(self, wide: bool) -> None:
+        """The way back and on, in words where there is room."""
+        chinese = self._state is not None and self._state.language == "zh"
+        for button, arrow, english, other in (
+            (self.back, "◂", self.tr("◂ back"), "◂ 上一步"),
+            (self.next, "▸", self.tr("next ▸"), "下一步 ▸"),
+        ):
+            said = other if chinese else english
+            button.setText(said if wide else arrow)
+            button.setAccessibleName(said.strip("◂▸ "))
 
     def _set_feedback(self, state: GuideState) -> None:
         chinese = state.language == "zh"
@@ -167,7 +229,7 @@ class LessonCard(QFrame):
             ink.setColor(ink.ColorRole.WindowText, QColor(theme.current().good))
         self._mark.setPalette(ink)
         self._mark.setVisible(bool(mark))
-        self._feedback.setText(_breakable(words))
+        self._feedback.setText(breakable(words))
 
     def _words_elsewhere(self, state: GuideState, chinese: bool) -> str:
         if _asks_a_study(state):
@@ -184,15 +246,27 @@ class LessonCard(QFrame):
 
     def _set_choices(self, asked: LessonQuestion | None) -> None:
         for choice in self.choices:
-            self._choice_column.removeWidget(choice)
+            self._choice_grid.removeWidget(choice)
+            choice.hide()
             choice.deleteLater()
-        self.choices = []
         language = self._state.language if self._state is not None else "en"
-        for place, given in enumerate(asked.choices if asked is not None else ()):
-            choice = _Choice(_breakable(given.words.said(language)), place)
+        given = asked.choices if asked is not None else ()
+        self.choices = [Choice(breakable(one.words.said(language)), place) for place, one in enumerate(given)]
+        for choice in self.choices:
             choice.clicked.connect(self._on_chosen)
-            self._choice_column.addWidget(choice)
-            self.choices.append(choice)
+            choice.use_pixels(_PIXELS[self._level][_OTHER])
+
+    def _arrange_choices(self, columns: int) -> None:
+        for place, choice in enumerate(self.choices):
+            self._choice_grid.addWidget(choice, place // columns, place % columns)
+        for column in (0, 1):
+            self._choice_grid.setColumnStretch(column, int(column < columns))
+
+    def _columns_in(self, width: int) -> int:
+        """In how many columns the choices stand in a card of ``width``: two where each then takes one line."""
+        half = (self._question_width(width) - _LINE_GAP) // 2
+        fits = all(choice.one_line_width() <= half for choice in self.choices)
+        return 2 if fits or (self._crowded and width >= _WIDE) else 1
 
     def _reveal(self) -> None:
         """Scroll down to what was said to the answer, once that has its place."""
@@ -200,7 +274,7 @@ class LessonCard(QFrame):
 
     @Slot()
     def _on_placed(self) -> None:
-        last = next((link for link in (self.again, self.show_me) if link.isVisibleTo(self)), self._feedback)
+        last = self.again if self.again.isVisibleTo(self) else self._feedback
         self._scroll.ensureWidgetVisible(last, 0, 12)
 
     # ---------------------------------------------------------------------------------------------------------- slots
@@ -220,8 +294,29 @@ class LessonCard(QFrame):
     @Slot()
     def _on_chosen(self) -> None:
         sender = self.sender()
-        if isinstance(sender, _Choice):
+        if isinstance(sender, Choice):
             self.answered.emit(sender.place)
+
+    @Slot()
+    def _on_place(self) -> None:
+        self.fill_steps()
+        at = self.steps.actions()[self._state.index] if self._state is not None else None
+        self.steps.popup(self.place.mapToGlobal(QPoint(0, self.place.height())), at)
+
+    def fill_steps(self) -> None:
+        """All steps into the menu `steps`, the present one checked."""
+        self.steps.clear()
+        state = self._state
+        for index, step in enumerate(() if state is None else state.script.steps):
+            words = _titled(step, state.language if state is not None else "en")
+            action = self.steps.addAction(_shortened(words).replace("&", "&&"))
+            action.setCheckable(True)
+            action.setChecked(state is not None and index == state.index)
+            action.setData(index)
+
+    @Slot(QAction)
+    def _on_step_chosen(self, action: QAction) -> None:
+        self.step_asked.emit(int(action.data()))
 
     @Slot()
     def _on_again(self) -> None:
@@ -243,56 +338,129 @@ class LessonCard(QFrame):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        wide = self.width() >= _WIDE
-        self._columns.setDirection(
-            QBoxLayout.Direction.LeftToRight if wide else QBoxLayout.Direction.TopToBottom,
-        )
-        self._columns.setStretch(0, 4 if wide else 0)
-        self._columns.setStretch(1, 3 if wide else 0)
+        self._arrange(self.width())
+
+    def _arrange(self, width: int) -> None:
+        """Stand things beside each other in a wide card, below each other in a narrow one."""
+        wide = width >= _WIDE
+        across, down = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
+        self._columns.setDirection(across if wide else down)
+        self._columns.setStretch(0, _WORDS if wide else 0)
+        self._columns.setStretch(1, _QUESTION if wide else 0)
         self._columns.setStretch(2, 0 if wide else 1)
+        self._head.setDirection(across if wide else down)
+        self._onwards.setDirection(across if wide else down)
+        self._arrange_choices(self._columns_in(width))
+        self._set_arrows(wide)
+
+    def _question_width(self, width: int) -> int:
+        """Pixels across the inside of the question's frame in a card of ``width``."""
+        inside = width - 2 * _SIDE
+        if width >= _WIDE:
+            inside = (inside - _BESIDE) * _QUESTION // (_WORDS + _QUESTION)
+        return inside - 2 * _INSIDE[0] - 2
+
+    def _needed(self, width: int) -> int:
+        """The height with which a card of ``width`` shows all of the step, whichever answer is given."""
+        if self._state is None:
+            return LEAST_HEIGHT
+        asked, across = self._state.step.question, self._question_width(width)
+        wide = width >= _WIDE
+        whole = width - 2 * _SIDE
+        words = self._say.heightForWidth((whole - _BESIDE) * _WORDS // (_WORDS + _QUESTION) if wide else whole)
+        parts = [self._ask.heightForWidth(across)] if asked is not None else []
+        if asked is not None and asked.kind == "number":
+            parts.append(self._number_row.sizeHint().height())
+        elif asked is not None and asked.kind == "cell":
+            parts.append(self._prompt.heightForWidth(across))
+        if self.choices:
+            columns = self._columns_in(width)
+            heights = [one.heightForWidth((across - (columns - 1) * _LINE_GAP) // columns) for one in self.choices]
+            rows = [max(heights[first : first + columns]) for first in range(0, len(heights), columns)]
+            parts.append(sum(rows) + _LINE_GAP * (len(rows) - 1))
+        if asked is not None:
+            parts.append(self._told_height(asked, across))
+        if self._state.is_last:
+            parts.append(self._links.sizeHint().height())
+        question = sum(parts) + _LINE_GAP * (len(parts) - 1) + 2 * _INSIDE[1] + 2 if parts else 0
+        body = max(words, question) if wide else words + _BESIDE + question
+        return _TOP + self._head.sizeHint().height() + _GAP + body + _BOTTOM + 2
+
+    def _told_height(self, asked: LessonQuestion, across: int) -> int:
+        """What the longest that is said to an answer takes, with its mark and "show me" beside it."""
+        language = self._state.language if self._state is not None else "en"
+        beside = self.show_me.sizeHint().width() + self._mark.fontMetrics().horizontalAdvance("✓") + 2 * _GAP
+        before = self._feedback.text()
+        heights = []
+        for words in (asked.right, asked.wrong, asked.show):
+            self._feedback.setText(breakable(words.said(language)))
+            heights.append(self._feedback.heightForWidth(across - beside))
+        self._feedback.setText(before)
+        return max(*heights, self.show_me.sizeHint().height())
+
+    def _use_level(self, level: int) -> None:
+        """Write in sizes that are the smaller the higher ``level`` is."""
+        self._level = level
+        pixels = _PIXELS[level]
+        for label, of in (
+            (self._title, _TITLE), (self._say, _SAY), (self._ask, _ASK), (self._feedback, _TOLD), (self._mark, _TOLD),
+            (self._prompt, _OTHER),
+        ):  # fmt: skip
+            write_in(label, pixels[of])
+        for choice in self.choices:
+            choice.use_pixels(pixels[_OTHER])
 
     def _lay_out(self) -> None:
-        head = QHBoxLayout()
-        head.setSpacing(12)
-        head.addWidget(self._title, 1)
-        head.addWidget(self.languages, 0, Qt.AlignmentFlag.AlignTop)
+        self._head = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._head.setSpacing(10)
+        self._head.addWidget(self._title, 1)
+        steps = QHBoxLayout()
+        steps.setSpacing(10)
+        steps.addWidget(self.languages)
+        for segment in self.languages.buttons.values():
+            segment.setMinimumWidth(34)
+        for button in (self.back, self.place, self.next, self.leave):
+            button.setMinimumWidth(26)
+            steps.addWidget(button)
+        steps.addStretch(0)
+        self._head.addLayout(steps)
         self._number_row = QWidget()
         number = QHBoxLayout(self._number_row)
         number.setContentsMargins(0, 0, 0, 0)
         for widget in (self.field, self._unit, self._submit):
             number.addWidget(widget)
         number.addStretch(1)
-        self._choice_column = QVBoxLayout()
-        self._choice_column.setSpacing(6)
+        self._choice_grid = QGridLayout()
+        self._choice_grid.setSpacing(_LINE_GAP)
         told = QHBoxLayout()
-        told.setSpacing(8)
+        told.setSpacing(_GAP)
         told.addWidget(self._mark, 0, Qt.AlignmentFlag.AlignTop)
         told.addWidget(self._feedback, 1)
+        told.addWidget(self.show_me, 0, Qt.AlignmentFlag.AlignTop)
         self._links = QWidget()
-        links = QVBoxLayout(self._links)
-        links.setContentsMargins(0, 0, 0, 0)
-        links.setSpacing(2)
+        self._onwards = QBoxLayout(QBoxLayout.Direction.LeftToRight, self._links)
+        self._onwards.setContentsMargins(0, 0, 0, 0)
+        self._onwards.setSpacing(2)
         for link in (self.next_lesson, self.own_text, self.check_code):
-            links.addWidget(link, 0, Qt.AlignmentFlag.AlignLeft)
+            self._onwards.addWidget(link, 1, Qt.AlignmentFlag.AlignLeft)
         self._question = QFrame()
         self._question.setProperty("card", True)
         asked = QVBoxLayout(self._question)
-        asked.setContentsMargins(14, 8, 14, 8)
-        asked.setSpacing(6)
-        asked.addWidget(self._ask)
-        asked.addWidget(self._number_row)
-        asked.addWidget(self._prompt)
-        asked.addLayout(self._choice_column)
+        asked.setContentsMargins(_INSIDE[0], _INSIDE[1], _INSIDE[0], _INSIDE[1])
+        asked.setSpacing(_LINE_GAP)
+        for row in (self._ask, self._number_row, self._prompt):
+            asked.addWidget(row)
+        asked.addLayout(self._choice_grid)
         asked.addLayout(told)
-        for link in (self.show_me, self.again):
-            asked.addWidget(link, 0, Qt.AlignmentFlag.AlignLeft)
+        asked.addWidget(self.again, 0, Qt.AlignmentFlag.AlignLeft)
         asked.addWidget(self._links)
+        asked.addStretch(1)
         self._body = QWidget()
         self._columns = QBoxLayout(QBoxLayout.Direction.TopToBottom, self._body)
-        self._columns.setContentsMargins(0, 0, 6, 0)
-        self._columns.setSpacing(14)
+        self._columns.setContentsMargins(0, 0, 0, 0)
+        self._columns.setSpacing(_BESIDE)
         self._columns.addWidget(self._say, 0, Qt.AlignmentFlag.AlignTop)
-        self._columns.addWidget(self._question, 0, Qt.AlignmentFlag.AlignTop)
+        self._columns.addWidget(self._question)
         self._columns.addStretch(0)
         self._scroll = QScrollArea()
         self._scroll.setWidgetResizable(True)
@@ -300,84 +468,21 @@ class LessonCard(QFrame):
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._scroll.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._scroll.setWidget(self._body)
-        foot = QHBoxLayout()
-        foot.addWidget(self.back)
-        foot.addStretch(1)
-        foot.addWidget(self._place)
-        foot.addStretch(1)
-        foot.addWidget(self.next)
         outer = QVBoxLayout(self)
-        outer.setContentsMargins(_SIDE, 14, _SIDE - 6, 12)
-        outer.setSpacing(8)
-        outer.addLayout(head)
+        outer.setContentsMargins(_SIDE, _TOP, _SIDE, _BOTTOM)
+        outer.setSpacing(_GAP)
+        outer.addLayout(self._head)
         outer.addWidget(self._scroll, 1)
-        outer.addLayout(foot)
-
-
-class _Choice(QPushButton):
-    """A button whose words are wrapped."""
-
-    def __init__(self, words: str, place: int) -> None:
-        super().__init__()
-        self.place = place
-        self._label = _text(15)
-        self._label.setText(words)
-        self._label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        self.setAccessibleName(words.replace(_BREAK, ""))
-        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.setCheckable(True)
-        self.setStyleSheet("QPushButton:checked { border: 2px solid palette(highlight); }")
-        row = QHBoxLayout(self)
-        row.setContentsMargins(12, 7, 12, 7)
-        row.addWidget(self._label)
-        policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
-        policy.setHeightForWidth(True)
-        self.setSizePolicy(policy)
-
-    def mark(self, *, chosen: bool) -> None:
-        """Show that it is the one that was chosen."""
-        self.setChecked(chosen)
-
-    def hasHeightForWidth(self) -> bool:
-        return True
-
-    def heightForWidth(self, width: int) -> int:
-        inside = self._label.heightForWidth(max(width - 24, 1))
-        return max(inside, 18) + 16
-
-    def sizeHint(self) -> QSize:
-        return QSize(200, self.heightForWidth(max(self.width(), 200)))
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(60, self.heightForWidth(max(self.width(), 60)))
 
 
 def _asks_a_study(state: GuideState) -> bool:
     return state.step.question is not None and bool(state.step.question.measure.path)
 
 
-_BREAK = "\u200b"
+def _titled(step: LessonStep, language: Language) -> str:
+    """A step's id and title."""
+    return f"{step.id}  {step.title.said(language)}"
 
 
-def _breakable(words: str) -> str:
-    """``words`` with places at which a run of characters without a space may be broken, so that nothing is cut."""
-    return re.sub(r"[!-~]{24}(?=[!-~])", lambda run: run.group() + _BREAK, words)
-
-
-def _text(pixels: int) -> QLabel:
-    """A label of plain text that is wrapped."""
-    label = QLabel()
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setWordWrap(True)
-    font = label.font()
-    font.setPixelSize(pixels)
-    label.setFont(font)
-    return label
-
-
-def _link() -> QPushButton:
-    link = QPushButton()
-    link.setProperty("link", True)
-    link.setCursor(Qt.CursorShape.PointingHandCursor)
-    link.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-    return link
+def _shortened(title: str) -> str:
+    return title if len(title) <= _LONGEST else f"{title[: _LONGEST - 1]}…"

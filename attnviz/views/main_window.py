@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QByteArray, QEvent, QObject, QSettings, Qt, Signal, Slot
-from PySide6.QtGui import QAction, QCloseEvent, QKeyEvent, QShowEvent
+from PySide6.QtCore import QByteArray, QEvent, QObject, QSettings, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QAction, QCloseEvent, QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 LAYOUTS = ("learn", "explore")
 PANELS = {"panel_side": "side", "panel_sentence": "sentence"}
 DEFAULT_PANELS = {"learn": {"side": True, "sentence": True}, "explore": {"side": True, "sentence": False}}
-_LESSON_HEIGHT = 210  # a step stands below the maps and the row like a subtitle, the question beside its words
+_LESSON_SHARE = 0.34  # of the height, at most: a step stands below the maps and the row like a subtitle
 FIRST_PAGES = {"learn": "row", "explore": "controls"}
 
 
@@ -100,7 +100,6 @@ class MainWindow(QMainWindow):
             from attnviz.views.late_views import LateViews  # noqa: PLC0415 (a tenth of a second, after the first painting)
 
             self._late = LateViews(self, self.actions_by_name)
-            self._late.lesson_card.setFixedHeight(_LESSON_HEIGHT)
             self._late.lesson_card.hide()
             self._centre.addWidget(self._late.lesson_card)
             self.side.add(self._late.pages())
@@ -159,11 +158,9 @@ class MainWindow(QMainWindow):
         stack.addWidget(self.side, 1)
         stack.addWidget(self.sentence_card)
 
-        self._splitter = QSplitter(Qt.Orientation.Horizontal)
+        self._splitter = _Maps(heads_card, self._column)
         self._splitter.setChildrenCollapsible(False)
         self._splitter.setHandleWidth(12)
-        self._splitter.addWidget(heads_card)
-        self._splitter.addWidget(self._column)
         self._heads_card = heads_card
 
         top = QHBoxLayout()
@@ -171,7 +168,7 @@ class MainWindow(QMainWindow):
         top.addWidget(self.token_strip, 1)
         top.addWidget(self.mask_switch)
 
-        centre = QWidget()
+        self._inside = centre = QWidget()
         column = QVBoxLayout(centre)
         column.setContentsMargins(18, 10, 18, 10)
         column.setSpacing(10)
@@ -228,9 +225,11 @@ class MainWindow(QMainWindow):
 
     def show_lesson(self, state: GuideState | None) -> None:
         """Show a lesson's step in place of the sentence, and what it asks to look at; None ends it."""
-        self._lesson = state
+        before, self._lesson = self._lesson, state
         if state is not None:
             self.lesson_card.present(state)
+            if before is None or (before.step, before.language) != (state.step, state.language):
+                self._fit_lesson()
         looked = None if state is None else state.step.look
         places = {"map": self._heads_card, "row": self.row_card, "page": self.side.card()}
         for name, card in places.items():
@@ -238,9 +237,22 @@ class MainWindow(QMainWindow):
         self.pipeline_strip.set_looked_at(looked == "strip")
         self._show_words()
 
+    def _fit_lesson(self) -> None:
+        """Give the step as much height as it needs; it keeps that until the next one comes."""
+        margins = self._centre.contentsMargins()
+        across = self._inside.width() - margins.left() - margins.right()
+        self.lesson_card.fit(across, round(self.height() * _LESSON_SHARE))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if self._lesson is not None:
+            self._fit_lesson()
+
     def _show_words(self) -> None:
         """The lesson's step, or the sentence beside the row; other pages speak for themselves."""
         learning = self._lesson is not None
+        if learning:  # one goes before the other comes: with both, a low window would have to grow
+            self.sentence_card.hide()
         if self._late is not None:
             self._late.lesson_card.setVisible(learning)
         self.sentence_card.setVisible(self._wants_sentence and not learning and self.side.current == "row")
@@ -382,3 +394,19 @@ def _set_looked_at(card: QWidget, looked_at: bool) -> None:
         card.setProperty("looked", looked_at)
         card.style().unpolish(card)
         card.style().polish(card)
+
+
+class _Maps(QSplitter):
+    """The maps and the column beside them, whose pages scroll: they leave a lesson below them the height it needs."""
+
+    def __init__(self, maps: QWidget, column: QWidget) -> None:
+        super().__init__(Qt.Orientation.Horizontal)
+        self._maps = maps
+        self.addWidget(maps)
+        self.addWidget(column)
+
+    def sizeHint(self) -> QSize:
+        return self.minimumSizeHint()
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(super().minimumSizeHint().width(), self._maps.minimumSizeHint().height())

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QCoreApplication
+from PySide6.QtCore import QCoreApplication, QPointF, QRectF
 
 from attnviz.figure import marks
-from attnviz.session import Picture, Window
+from attnviz.session import Picture, Snapshot, Window
 from attnviz.views import navigation
 from attnviz.views.map_panel import Panel
 
@@ -25,6 +25,20 @@ def tip(panel: Panel | None, *, several: bool, typed: bool) -> str:
     if typed:
         return _tr("double-click to type, Alt + wheel to change")
     return marks.panel_title(panel.frame, panel.name) if several and panel.place.title is None else ""
+
+
+def sums_tip(panels: list[Panel], point: QPointF, snapshot: Snapshot | None) -> str:
+    """What Σ is, where ``point`` lies on the sums of a panel or their heading; "" elsewhere."""
+    for panel in panels:
+        boxes, frame = (panel.place.sums, panel.place.sums_header), panel.frame
+        if frame is None or frame.row_sums is None or snapshot is None:
+            continue
+        if any(box is not None and QRectF(*box).contains(point) for box in boxes):
+            few = frame.cols[1] - frame.cols[0] <= marks.PERCENT_UP_TO_KEYS
+            if few and snapshot.show_numbers and snapshot.decimals is None:
+                return _tr("Σ is the sum of the row itself. The percents are rounded: they may add up to 99 or 101.")
+            return _tr("Σ is the sum of the row itself.")
+    return ""
 
 
 def why_not_large(picture: Picture, wanted: int, large: int | None) -> str:

@@ -75,6 +75,7 @@ class MaskPen(QObject):
     drawn = Signal(object)
     refused = Signal(str)
     words_changed = Signal()
+    active = False  # the class's own, for events that come while the pen is taken apart
 
     def __init__(self, widget: QWidget, under: Callable[[QPointF], Cell | str | None]) -> None:
         super().__init__(widget)
@@ -83,7 +84,6 @@ class MaskPen(QObject):
         self._mask: Drawn | None = None
         self._visible = False
         self._last: Cell | None = None
-        self.active = False
         widget.installEventFilter(self)
 
     @property

@@ -98,7 +98,7 @@ def _product(spec: AttentionSpec) -> str:
 
 
 def _scaled(spec: AttentionSpec) -> str:
-    scale = {"auto": "÷ √d", "none": "× 1"}.get(str(spec.scale)) or f"× {spec.scale:g}"
+    scale = {"auto": "÷ √d_head", "none": "× 1"}.get(str(spec.scale)) or f"× {spec.scale:g}"
     return scale if spec.soft_cap is None else f"{scale}, cap {spec.soft_cap:g}"
 
 

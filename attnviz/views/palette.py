@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt, Slot
 from PySide6.QtGui import QAction, QKeyEvent
 from PySide6.QtWidgets import QFrame, QLineEdit, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
+from attnviz.views.actions import GROUPS, ROWS, translated
+
 
 class Palette(QFrame):
-    """A list that a few letters narrow; Enter does the action, Esc closes. Not modal."""
+    """A list that a few letters narrow; Enter does the action, Esc closes. Not modal.
+
+    Actions whose name holds the letters come first, then those whose group, keys or ``keywords`` (a property of the
+    action, a string) do.
+    """
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent, Qt.WindowType.Popup)
@@ -43,17 +51,17 @@ class Palette(QFrame):
     def _fill(self, text: str) -> None:
         self.found.clear()
         words = text.lower().split()
-        for action in self._actions:
-            name = action.text().replace("&", "")
-            if all(word in name.lower() for word in words):
-                keys = action.shortcut().toString()
-                item = QListWidgetItem(f"{name}    {keys}" if keys else name)
-                item.setData(Qt.ItemDataRole.UserRole, action)
-                if not action.isEnabled():
-                    item.setFlags(Qt.ItemFlag.NoItemFlags)
-                self.found.addItem(item)
+        named = [action for action in self._actions if _holds(_name(action), words)]
+        others = [action for action in self._actions if action not in named and _holds(_about(action), words)]
+        for action in (*named, *others):
+            keys = action.shortcut().toString()
+            item = QListWidgetItem(f"{_name(action)}    {keys}" if keys else _name(action))
+            item.setData(Qt.ItemDataRole.UserRole, action)
+            if not action.isEnabled():
+                item.setFlags(Qt.ItemFlag.NoItemFlags)
+            self.found.addItem(item)
         if not self.found.count():
-            nothing = QListWidgetItem(self.tr("nothing found"))
+            nothing = QListWidgetItem(self.tr("nothing found: the controls are under Set up"))
             nothing.setFlags(Qt.ItemFlag.NoItemFlags)
             self.found.addItem(nothing)
             return
@@ -81,3 +89,23 @@ class Palette(QFrame):
                     self._on_item(item)
                 return True
         return super().eventFilter(watched, event)
+
+
+_GROUPS: Final = {row.name: row.group for row in ROWS}
+_GROUP_TEXTS: Final = dict(GROUPS)
+
+
+def _name(action: QAction) -> str:
+    return action.text().replace("&", "")
+
+
+def _about(action: QAction) -> str:
+    """All that an action can be found by."""
+    group = _GROUPS.get(action.objectName())
+    keys = " ".join(key.toString() for key in action.shortcuts())
+    keywords = action.property("keywords") or ""
+    return f"{_name(action)} {translated(str(_GROUP_TEXTS[group])) if group else ''} {keys} {keywords}"
+
+
+def _holds(text: str, words: list[str]) -> bool:
+    return all(word in text.lower() for word in words)

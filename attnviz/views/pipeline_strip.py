@@ -9,12 +9,14 @@ from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QHelpEvent, QImage, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QToolTip, QWidget
 
+from attnviz.figure.cells import Style, with_grounds
 from attnviz.figure.fonts import draw_text, sized, text_width
 from attnviz.frames import Frame
 from attnviz.session import Snapshot
 from attnviz.spec import AttentionSpec, View, stages_of
 from attnviz.views import theme
 from attnviz.views.operations import is_of_mask, operation
+from attnviz.views.plot import style_of
 from attnviz.views.story import is_last_good
 
 _HEIGHT = 58
@@ -156,7 +158,7 @@ class PipelineStrip(QWidget):
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         self._place()
-        c = theme.current()
+        c, style = theme.current(), style_of(self)
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         if self._held:
@@ -171,7 +173,7 @@ class PipelineStrip(QWidget):
                               QColor(c.on_accent if here else c.muted))  # fmt: skip
             frame = self._thumbnails.get(box.stage)
             if frame is not None:
-                _paint_thumbnail(painter, self._thumbnail_rect(box), frame)
+                _paint_thumbnail(painter, self._thumbnail_rect(box), frame, style)
             if index:
                 x, y, tip = box.rect.left() - self._level.gap / 2, box.rect.center().y(), min(self._level.gap / 4, 4.0)
                 painter.setPen(QPen(QColor(c.muted), 1.4))
@@ -240,9 +242,13 @@ class PipelineStrip(QWidget):
         lines = self._lines()
         number = [line.stage for line in lines].index(stage)
         line = lines[number]
-        key = f" ({number + 1})" if number < 9 else ""
         formula = f": {line.formula}" if line.formula else ""
-        return f"{line.words}{formula} → {stage} {line.shape}{key}"
+        parts = [f"{line.words}{formula} → {stage}"]
+        if line.shape:
+            parts.append(self.tr("shape {0}").format(line.shape))
+        if number < 9:
+            parts.append(self.tr("key {0}").format(number + 1))
+        return " · ".join(parts)
 
 
 def _wrapped(words: str, level: _Level) -> tuple[str, ...]:
@@ -267,7 +273,7 @@ def _width(level: _Level, line: _Line) -> float:
     return level.margin + level.thumbnail + 6 + held + level.margin
 
 
-def _paint_thumbnail(painter: QPainter, place: QRectF, frame: Frame) -> None:
+def _paint_thumbnail(painter: QPainter, place: QRectF, frame: Frame, style: Style) -> None:
     side = place.width()
     height, width = frame.rgb.shape
     if width != height:
@@ -275,5 +281,5 @@ def _paint_thumbnail(painter: QPainter, place: QRectF, frame: Frame) -> None:
         size = QSize(round(side), round(short)) if width > height else QSize(round(short), round(side))
         centre = place.center()
         place = QRectF(centre.x() - size.width() / 2, centre.y() - size.height() / 2, size.width(), size.height())
-    image = QImage(frame.rgb.tobytes(), width, height, width * 4, QImage.Format.Format_RGB32)
+    image = QImage(with_grounds(frame.rgb, style).tobytes(), width, height, width * 4, QImage.Format.Format_RGB32)
     painter.drawImage(place, image)

@@ -1,4 +1,7 @@
-"""The presenter view: tokens, one head, its row, the mask switch and a sentence, to be read from the back of a room."""
+"""The presenter view: tokens, one head, its row, the mask switch and a sentence, to be read from the back of a room.
+
+What is at its foot is for who presents.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtGui import QAction, QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QApplication, QBoxLayout, QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from attnviz.figure.fonts import sized, text_width
@@ -20,6 +23,9 @@ _FIGURE_TYPE: Final = 12.0  # pixels of the figure's smallest type at a scale of
 _TOKEN_TYPE: Final = 18.0  # of the tokens
 _CARD_TYPE: Final = 15.0  # of the row's numbers
 _RING: Final = 40.0  # its radius
+_FOOT: Final = 15.0  # of what is for who presents, not for the room
+_BEHIND: Final = ("page_", "panel_", "layout_")
+"""Actions whose names begin so change what this view covers."""
 
 
 class _Shown(Protocol):
@@ -48,6 +54,7 @@ class Presenter(QFrame):
         self.setAutoFillBackground(True)
         self._heatmaps = heatmaps
         self._home: tuple[QBoxLayout, int, int] | None = None
+        self._disabled: list[QAction] = []
         self._scale = 0.0
         self.token_strip, self.row_card = token_strip_factory(), row_card_factory()
         self.mask_switch = mask_switch_factory()
@@ -55,6 +62,7 @@ class Presenter(QFrame):
         for label in (self._large, self._small):
             label.setWordWrap(True)
             label.setTextFormat(Qt.TextFormat.PlainText)
+        self._way_out, self._step = QLabel(self.tr("F5 or Esc leaves")), QLabel()
         top = QHBoxLayout()
         top.setSpacing(24)
         top.addWidget(self.token_strip, 1)
@@ -73,7 +81,13 @@ class Presenter(QFrame):
         column.addLayout(top)
         column.addLayout(middle, 1)
         column.addWidget(self._large)
-        column.addWidget(self._small)
+        foot = QHBoxLayout()
+        foot.setSpacing(24)
+        foot.addWidget(self._small, 1)
+        foot.addStretch()
+        for label in (self._step, self._way_out):
+            foot.addWidget(label, 0, Qt.AlignmentFlag.AlignBottom)
+        column.addLayout(foot)
         self._ring = _Ring(self)
         self.hide()
 
@@ -93,6 +107,10 @@ class Presenter(QFrame):
         place = layout.indexOf(self._heatmaps)
         self._home = layout, place, layout.stretch(place)
         self.setParent(window)
+        for action in window.findChildren(QAction):
+            if action.objectName().startswith(_BEHIND) and action.isEnabled():
+                action.setEnabled(False)
+                self._disabled.append(action)
         self._map_box.addWidget(self._heatmaps)
         self.setGeometry(window.rect())
         self._enlarge()
@@ -114,6 +132,9 @@ class Presenter(QFrame):
             return
         layout, place, stretch = self._home
         self._home, self._scale = None, 0.0
+        for action in self._disabled:
+            action.setEnabled(True)
+        self._disabled = []
         application = QApplication.instance()
         if application is not None:
             application.removeEventFilter(self._ring)
@@ -136,8 +157,9 @@ class Presenter(QFrame):
             for view in views:
                 view.present(snapshot)
 
-    def show_sentence(self, large: str, small: str = "") -> None:
-        """What to notice, and a second sentence below it."""
+    def show_sentence(self, large: str, small: str = "", step: str = "") -> None:
+        """What to notice, and a second sentence below it; in a lesson its ``step`` at the foot, such as 4 / 22."""
+        self._step.setText(step)
         self._large.setText(large)
         self._small.setText(small)
         self._small.setVisible(bool(small))
@@ -163,6 +185,8 @@ class Presenter(QFrame):
             button.setMinimumSize(round(text_width(sized(small), button.text()) + 1.4 * small), round(1.9 * small))
         self._large.setStyleSheet(f"font-size: {round(small * _LARGE)}px; color: {c.ink};")
         self._small.setStyleSheet(f"font-size: {small}px; color: {c.muted};")
+        for label in (self._step, self._way_out):
+            label.setStyleSheet(f"font-size: {round(_FOOT * factor)}px; color: {c.muted};")
 
     def changeEvent(self, event: QEvent) -> None:
         """Other colours: dark or light."""

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QS
 
 from attnviz.figure import marks
 from attnviz.figure.fonts import draw_text, elided, text_width
-from attnviz.frames import Outline, said_bytes
+from attnviz.frames import CellClass, Outline, said_bytes
 from attnviz.session import Picture, Snapshot
 from attnviz.spec import QUERY_KEY_STAGES, AttentionSpec, lesson_draws
 from attnviz.views import theme
@@ -186,7 +186,7 @@ class StatusLine(QWidget):
         return names
 
     def _under_cross_hair(self, snapshot: Snapshot) -> tuple[str, ...]:
-        """The exact numbers; nothing while the picture in sight is not the one they belong to."""
+        """The exact numbers unless N hides them; nothing while another picture than theirs is in sight."""
         probe, picture = snapshot.probe, snapshot.shown
         if probe is None or picture is None or picture.outline is None or snapshot.cell is None:
             return ()
@@ -194,6 +194,8 @@ class StatusLine(QWidget):
             return ()
         names = self._names(picture.outline, probe.row, probe.col)
         texts = [marks.exact_value(v, k) for v, k in zip(probe.values, probe.classes, strict=True)]
+        if not snapshot.show_numbers and CellClass.ORDINARY in probe.classes:
+            return tuple(names)
         if len(texts) == 1:
             return *names, texts[0]
         shown = [f"{self.tr('head {n}').format(n=head)} {text}" for head, text in enumerate(texts[:6])]

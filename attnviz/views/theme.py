@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import resources
+from pathlib import PurePath
 
 from PySide6.QtGui import QColor, QFont, QPalette
 from PySide6.QtWidgets import QApplication
@@ -69,6 +71,12 @@ def apply_theme(application: QApplication, dark: bool) -> None:
     application.setStyleSheet(_sheet(c))
 
 
+def _tick(c: Colours) -> str:
+    """The file of the tick in a check box, in the colour of what stands on the accent."""
+    name = "tick-light.png" if QColor(c.on_accent).lightness() > 128 else "tick-dark.png"
+    return PurePath(str(resources.files("attnviz.resources").joinpath("icons", name))).as_posix()
+
+
 def _sheet(c: Colours) -> str:
     return f"""
 QToolTip {{ color: {c.ink}; background: {c.card}; border: 1px solid {c.hairline}; padding: 4px; }}
@@ -114,6 +122,12 @@ QScrollBar::handle:vertical:hover {{ background: {c.muted}; }}
 QScrollBar::add-line:vertical, QScrollBar::sub-line:vertical {{ height: 0; }}
 QScrollBar::add-page:vertical, QScrollBar::sub-page:vertical {{ background: transparent; }}
 QComboBox QAbstractItemView {{ background: {c.card}; border: 1px solid {c.hairline}; }}
+QCheckBox::indicator {{ width: 14px; height: 14px; background: {c.card}; border: 1px solid {c.muted};
+  border-radius: 3px; }}
+QCheckBox::indicator:hover, QCheckBox:focus::indicator {{ border-color: {c.accent}; }}
+QCheckBox::indicator:checked {{ background: {c.accent}; border-color: {c.accent}; image: url("{_tick(c)}"); }}
+QCheckBox::indicator:disabled {{ border-color: {c.hairline}; }}
+QCheckBox::indicator:checked:disabled {{ background: {c.muted}; border-color: {c.muted}; }}
 QSplitter::handle {{ background: transparent; }}
 QTabBar {{ background: transparent; }}
 QTabBar::tab {{ background: transparent; border: none; border-radius: 6px; padding: 4px 5px; margin: 1px;

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 
 from PySide6.QtCore import QEvent, QPoint, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QHelpEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QFont, QHelpEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from attnviz.figure.fonts import draw_text, elided, sized, text_width
@@ -17,6 +17,7 @@ from attnviz.views.token_names import token_name
 _GAP = 8.0
 _MOST = 24
 _TYPE = 18  # pixels
+_SMALL = 13
 
 
 class TokenStrip(QWidget):
@@ -31,11 +32,13 @@ class TokenStrip(QWidget):
         super().__init__(parent)
         self._tokens: tuple[str, ...] = ()
         self._n_queries = 0
+        self._glosses: tuple[str, ...] = ()
         self._origin = ""
         self._selected: int | None = None
         self._last_good = False
         self._scale = 1.0
         self._pills: list[tuple[int, QRectF]] = []
+        self._chip = False
         self.setMinimumHeight(44)
         self.setMinimumWidth(160)
         self.setAccessibleName(self.tr("tokens"))
@@ -63,33 +66,58 @@ class TokenStrip(QWidget):
         last_good = is_last_good(snapshot) and picture is snapshot.picture
         origin = self.tr("the last good picture: what was asked for did not come") if last_good else outline.origin
         state = outline.n_queries, origin, selected, last_good
-        same = outline.tokens is self._tokens or (len(outline.tokens) <= _MOST and outline.tokens == self._tokens)
+        same = _same(outline.tokens, self._tokens) and _same(outline.glosses, self._glosses)
         if same and state == (self._n_queries, self._origin, self._selected, self._last_good):
-            return  # a million names are not compared
-        self._tokens = outline.tokens
+            return
+        self._tokens, self._glosses = outline.tokens, outline.glosses
         self._n_queries, self._origin, self._selected, self._last_good = state
         self.update()
 
     def _place(self) -> None:
-        """Pills from the first token on, or from a little before the selected one."""
+        """Pills from the first token on, or from a little before the selected one, which is among them.
+
+        The chip goes where pills would have to give way to it; then the words count the tokens left out.
+        """
+        self._chip = self._origin != ""
+        self._lay(0)
+        if self._chip and len(self._pills) < len(self._tokens) and self.scale > 1:
+            self._chip = False
+            self._lay(0)
+        place = self._selected
+        if place is None or place >= len(self._tokens) or place in [at for at, _ in self._pills]:
+            return
+        for first in range(max(0, place - 4), place + 1):
+            self._lay(first)
+            if self._pills[-1][0] >= place:
+                return
+
+    def _lay(self, first: int) -> None:
+        """Pills from token ``first`` on, as many as fit."""
         self._pills = []
-        font = sized(_TYPE * self.scale)
-        chip = self._chip_width()
-        room = self.width() - chip - 130 * min(self.scale, 1.5)
-        first = 0
-        if self._selected is not None and len(self._tokens) > _MOST:
-            first = max(0, self._selected - 4)
+        font, end = sized(_TYPE * self.scale), self.width() - (self._chip_width() + 12 if self._chip else 0)
+        count = len(self._tokens)
         x = 0.5
-        for place in range(first, min(len(self._tokens), first + _MOST)):
+        for place in range(first, min(count, first + _MOST)):
             shown = elided(font, token_name(self._tokens, place), 150 * self.scale)
             width = max(text_width(font, shown) + 32 * self.scale, 46 * self.scale)
-            if x + width > room and self._pills:
+            whole = first == 0 and place == count - 1
+            if x + width > end - (0 if whole else self._words_width()) and self._pills:
                 break
             self._pills.append((place, QRectF(x, 3.5, width, 37 * self.scale)))
             x += width + _GAP
 
+    def _small(self) -> QFont:
+        return sized(_SMALL * self.scale)
+
+    def _left_out(self, count: int) -> str:
+        return self.tr("… {n} more").format(n=f"{count:,}")
+
+    def _words_width(self) -> float:
+        """Room for the words about the tokens that are left out."""
+        return text_width(self._small(), self._left_out(len(self._tokens))) + 24
+
     def _chip_width(self) -> float:
-        return min(text_width(sized(13), self._short_origin()) + 24, self.width() * 0.35) if self._origin else 0
+        return min(text_width(self._small(), self._short_origin()) + 24 * self.scale, self.width() * 0.35)
 
     def _short_origin(self) -> str:
         """The chip holds the words before the colon; the tooltip holds the whole sentence."""
@@ -111,23 +139,30 @@ class TokenStrip(QWidget):
             painter.setFont(sized(_TYPE * self.scale))
             draw_text(painter, pill.adjusted(12, 0, -12, 0), centre, token_name(self._tokens, place))
         end = self._pills[-1][1].right() + 12 if self._pills else 0.0
-        painter.setFont(sized(13))
+        middle = self._pills[0][1].center().y() if self._pills else self.height() / 2
+        painter.setFont(self._small())
         painter.setPen(QColor(c.muted))
         if len(self._pills) < len(self._tokens):
-            words = self.tr("… {n} tokens").format(n=f"{len(self._tokens):,}")
-            draw_text(painter, QRectF(end, 0, 130, self.height()), Qt.AlignmentFlag.AlignLeft, words)
-            end += text_width(sized(13), words) + 14
-        if self._origin:
-            chip = QRectF(end, 11.5, self._chip_width(), 21)
+            words = self._left_out(len(self._tokens) - len(self._pills))
+            draw_text(painter, QRectF(end, middle - 20, self._words_width(), 40), Qt.AlignmentFlag.AlignLeft, words)
+            end += text_width(self._small(), words) + 14
+        if self._chip:
+            height = 21 * self.scale
+            chip = QRectF(end, middle - height / 2, self._chip_width(), height)
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.setPen(QPen(QColor(c.hairline), 1))
-            painter.drawRoundedRect(chip, 10, 10)
+            painter.drawRoundedRect(chip, height / 2, height / 2)
             painter.setPen(QColor(c.muted))
             draw_text(painter, chip.adjusted(8, 0, -8, 0), centre, self._short_origin())
         painter.end()
 
     def _token_at(self, point: QPoint) -> int | None:
         return next((place for place, pill in self._pills if pill.contains(point.toPointF())), None)
+
+    def _named(self, place: int) -> str:
+        """The token and, where there is one, its word in English."""
+        token, gloss = self._tokens[place], self._glosses[place] if place < len(self._glosses) else ""
+        return f"{token} · {gloss}" if gloss and gloss != token else token
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         place = self._token_at(event.position().toPoint())
@@ -138,7 +173,12 @@ class TokenStrip(QWidget):
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
             place = self._token_at(event.pos())
-            words = html.escape(self._origin if place is None else self._tokens[place])
+            words = html.escape(self._origin if place is None else self._named(place))
             QToolTip.showText(event.globalPos(), f"<span>{words}</span>" if words else "", self)
             return True
         return super().event(event)
+
+
+def _same(names: tuple[str, ...], others: tuple[str, ...]) -> bool:
+    """Whether the names are known to be the same; a million of them are not compared."""
+    return names is others or (len(names) <= _MOST and names == others)

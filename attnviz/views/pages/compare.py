@@ -9,10 +9,14 @@ import numpy as np
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QWidget
 
+from attnviz.colour import LINEAR_UP_TO_KEYS, choose_scale
+from attnviz.frames import Scale
 from attnviz.questions import Answer, Question
 from attnviz.questions.compare import CompareAnswer, CompareQuestion, HeadDifference
 from attnviz.session import Snapshot
-from attnviz.spec import QUERY_KEY_STAGES, AttentionSpec, SpecError, shape_text, stages_of
+from attnviz.spec import QUERY_KEY_STAGES, WEIGHT_STAGES, AttentionSpec, SpecError, shape_text, stages_of
+from attnviz.views.pages.masks import fill_text
+from attnviz.views.pages.names import row_name
 from attnviz.views.pages.number_table import Entry, NumberTable
 from attnviz.views.pages.page import Page
 from attnviz.views.pages.peek_map import PeekMap
@@ -63,10 +67,12 @@ class ComparePage(Page):
         self._maps = Reflow(170, (2, 1))
         self._maps.set_widgets([self.a, self.b])
         self.body.addWidget(self._maps)
-        self.numbers, self.heads = NumberTable(), NumberTable()
+        self.numbers, self.apart, self.heads = NumberTable(), NumberTable(), NumberTable()
         self.numbers.setAccessibleName(self.tr("A and B in numbers"))
         self.heads.setAccessibleName(self.tr("heads by difference"))
+        self.apart.setAccessibleName(self.tr("how far A and B are apart"))
         self.body.addWidget(self.numbers)
+        self.body.addWidget(self.apart)
         self.body.addWidget(self.heads)
         self._left_out = QLabel()
         self._left_out.setProperty("role", "muted")
@@ -100,6 +106,8 @@ class ComparePage(Page):
         question = self.question()
         if question is None:
             self._answer = None
+        elif self._answer is not None and self._answer.question == question:
+            self._show_maps(self._answer)  # in the window's present colours
         if self.active and question != self._asked:
             self._asked = question
             if question is not None:
@@ -146,7 +154,7 @@ class ComparePage(Page):
 
     def _show_parts(self) -> None:
         there = self._answer is not None
-        for part in (self._choices, self._maps, self.numbers):
+        for part in (self._choices, self._maps, self.numbers, self.apart):
             part.setVisible(there)
         self.heads.setVisible(there and self._answer is not None and len(self._answer.heads) > 1)
         self._left_out.setVisible(there and bool(self._left_out.text()))
@@ -185,19 +193,41 @@ class ComparePage(Page):
         whole = maps.level == 1 and len(tokens) <= _LABELLED_UP_TO
         shown = {"tokens": tokens if whole else (), "colours": self.snapshot.view.colours}
         sums = whole and answer.question.stage.endswith("weights")
+        scale = self._scale(answer)
+        colours = "" if scale == Scale(0.0, 1.0) else self._scale_words(scale)
         for view, spec, name, values, classes in (
             (self.a, answer.question.a, self._names()[0], maps.a, maps.a_classes),
             (self.b, answer.question.b, self._names()[1], maps.b, maps.b_classes),
         ):
             view.set_shape(spec.mask_shape if maps.level == 1 and sums else None, n_queries, len(tokens))
-            view.show_matrix(values, classes, scale=maps.scale, title=name, sums=sums, **shown)  # type: ignore[arg-type]
+            view.show_matrix(
+                values,
+                classes,
+                scale=scale,
+                title=name,
+                caption=colours,
+                sums=sums,
+                **shown,  # type: ignore[arg-type]
+            )
         bound = short_number(maps.difference_scale.high)
         largest = float(np.abs(maps.difference).max()) if maps.difference.size else 0.0
-        caption = self.tr("blue −{n} · white 0 · red {n}").format(n=bound) if largest else self.tr("0 everywhere")
+        caption = self.tr("blue −{n} · pale 0 · brown {n}").format(n=bound) if largest else self.tr("0 everywhere")
         self.difference.show_matrix(
             maps.difference, maps.difference_classes, scale=maps.difference_scale, title=self.tr("B − A"),
-            caption=caption, numbers=False, **shown,  # type: ignore[arg-type]
+            caption=caption, **shown,  # type: ignore[arg-type]
         )  # fmt: skip
+
+    def _scale(self, answer: CompareAnswer) -> Scale:
+        """The window's scale of short weights, where it is one for all maps; else the one that both maps share."""
+        maps, norm = answer.maps, self.snapshot.view.norm if self.snapshot is not None else "auto"
+        n_keys = len(answer.tokens)
+        if answer.question.stage in WEIGHT_STAGES and n_keys <= LINEAR_UP_TO_KEYS and norm in ("unit", "log"):
+            return choose_scale(answer.question.stage, norm, n_keys, 0.0, maps.scale.high)
+        return maps.scale
+
+    def _scale_words(self, scale: Scale) -> str:
+        words = self.tr("colours {low} to {high}, log") if scale.curve == "log" else self.tr("colours {low} to {high}")
+        return words.format(low=short_number(scale.low), high=short_number(scale.high))
 
     def _show_numbers(self, answer: CompareAnswer) -> None:
         head = next(one for one in answer.heads if one.head == answer.maps.head)
@@ -210,12 +240,18 @@ class ComparePage(Page):
         lines.append([self.tr("rows with NaN"), *nan_rows])
         dtypes = [answer.question.a.dtype, answer.question.b.dtype]
         lines.append([self.tr("dtype"), *dtypes])
-        lines.append([self.tr("largest |B − A|"), self._place(answer, head), short_number(head.largest)])
-        lines.append([self.tr("mean |B − A|"), "", short_number(head.mean)])
-        lines.append([self.tr("in steps (ULP)"), answer.dtype, f"{head.ulps:,.1f}" if head.ulps < 1e4 else
-                      short_number(head.ulps)])  # fmt: skip
-        lines.append([self.tr("equal bit for bit"), "", self.tr("yes") if head.identical else self.tr("no")])
         self.numbers.show_lines([self.tr("head {n}").format(n=head.head), "A", "B"], lines)
+        steps = self.tr("largest, in steps (ULP) of {dtype}").format(dtype=answer.dtype)
+        apart: list[list[Entry | str]] = [
+            [self.tr("largest"), short_number(head.largest)],
+            [self.tr("mean"), short_number(head.mean)],
+            [steps, f"{head.ulps:,.1f}" if head.ulps < 1e4 else short_number(head.ulps)],
+            [self.tr("equal bit for bit"), self.tr("yes") if head.identical else self.tr("no")],
+        ]
+        place = self._place(answer, head)
+        if place:
+            apart.insert(1, [self.tr("where it is largest"), place])
+        self.apart.show_lines([self.tr("A and B together"), "|B − A|"], apart)
         ordered = sorted(answer.heads, key=lambda one: (-sum(one.nan_rows), -np.nan_to_num(one.largest)))
         self.heads.show_lines(
             [self.tr("heads by difference"), self.tr("largest"), "ULP", self.tr("NaN rows A | B")],
@@ -230,7 +266,9 @@ class ComparePage(Page):
         if not head.largest:
             return ""
         row, col = head.at
-        return self.tr("row {row}, key {col}").format(row=f"{row:,}", col=f"{col:,}")
+        tokens, whole = answer.tokens, answer.maps.level == 1
+        row_words = row_name(row, tokens, answer.maps.a.shape[0]) if whole else f"{row:,}"
+        return self.tr("row {row}, key {col}").format(row=row_words, col=row_name(col, tokens, len(tokens)))
 
     def _sentence_of(self, answer: CompareAnswer) -> str:
         differing = self._differing(answer.question.a, answer.question.b)
@@ -265,11 +303,19 @@ class ComparePage(Page):
                 if field == "mask_shape":
                     words.append(f"{shape_text(one)[:20]} | {shape_text(other)[:20]}")
                 elif not isinstance(one, msgspec.Struct):
-                    words.append(" | ".join("−∞" if value == -math.inf else str(value) for value in (one, other)))
+                    words.append(f"{self._value_words(one)} | {self._value_words(other)}")
                 parts.append(": ".join(words))
         if not parts:
             return self.tr("A and B are the same.")
         return self.tr("A | B: {parts}.").format(parts=" · ".join(parts[:4]) + (" …" if len(parts) > 4 else ""))
+
+    def _value_words(self, value: object) -> str:
+        """A field's value by the name that the window gives it."""
+        if isinstance(value, bool):
+            return self.tr("yes") if value else self.tr("no")
+        if isinstance(value, float):
+            return fill_text(value)
+        return {"neg-inf": "−∞"}.get(str(value), str(value))
 
     # ----------------------------------------------------------------------------------------------------------- edits
 

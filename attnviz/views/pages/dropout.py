@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 
 from attnviz.figure.axes import number_words
-from attnviz.figure.plots import Bars, Curve, Mark, Plot
 from attnviz.frames import CellClass, Outline, RowStages, Scale
 from attnviz.questions import Answer, Question
 from attnviz.questions.dropout import DropoutAnswer, DropoutQuestion
 from attnviz.session import Snapshot
 from attnviz.spec import MAX_SEED, SpecError, edited, fixed_by
 from attnviz.views.dropped_row import DroppedRow
+from attnviz.views.pages.dropout_plots import errors_plot, no_curve_words, sums_plot, two
+from attnviz.views.pages.names import row_name
 from attnviz.views.pages.number_table import NumberTable
 from attnviz.views.pages.page import Page
+from attnviz.views.pages.reflow import Reflow
 from attnviz.views.plot import PlotView
 from attnviz.views.probability import Probability
 from attnviz.views.segments import Segments
@@ -57,13 +57,19 @@ class DropoutPage(Page):
             one.setFixedHeight(220)
             maps.addWidget(one)
         self.table_words = self._muted()
-        self.table_words.setText(self.tr("how often a row is dropped whole, by its n cells that weigh anything"))
+        self.table_words.setText(
+            self.tr(
+                "How often a row is dropped whole: p^n for n cells that weigh anything, so a row of one cell vanishes "
+                "with probability p."
+            )
+        )
         self.table = NumberTable()
         self.table.setAccessibleName(self.table_words.text())
+        self.no_curve = self._muted()
         self.verdict = QLabel()
         self.verdict.setWordWrap(True)
         for widget in (
-            self.row_words, self.row, self.again, self.verdict, self.sums, self.table_words, self.table, self.errors,
+            self.row_words, self.row, self.table_words, self.table, self.verdict, self.sums, self.no_curve, self.errors,
             self._maps,
         ):  # fmt: skip
             self.body.addWidget(widget)
@@ -91,16 +97,15 @@ class DropoutPage(Page):
         self.again = QPushButton(self.tr("draw 1,000 times"))
         for button in (self.reroll, self.redraw, self.again):
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        draws = QHBoxLayout()
-        draws.addWidget(self.reroll)
-        draws.addWidget(self.redraw)
-        draws.addStretch(1)
+        draws = Reflow(136, (3, 2, 1))
+        draws.set_widgets([self.reroll, self.redraw, self.again])
         self.body.addLayout(line)
         self.body.addWidget(self.factor)
-        self.body.addWidget(self.mode)
-        self.body.addWidget(self.site)
+        choices = Reflow(210, (2, 1))
+        choices.set_widgets([self.mode, self.site])
+        self.body.addWidget(choices)
         self.body.addWidget(self.site_reason)
-        self.body.addLayout(draws)
+        self.body.addWidget(draws)
         self.p.value_changed.connect(self._on_p)
         self.mode.chosen.connect(self._on_mode)
         self.site.chosen.connect(self._on_site)
@@ -179,7 +184,7 @@ class DropoutPage(Page):
         super().take_failure(sentence)
 
     def _show_results(self, shown: bool) -> None:
-        for widget in (self.verdict, self.sums, self.errors, self.table_words, self.table):
+        for widget in (self.verdict, self.sums, self.no_curve, self.errors, self.table_words, self.table):
             widget.setVisible(shown)
         self._maps.setVisible(shown and self.answer is not None and self.answer.mean_map is not None)
 
@@ -249,7 +254,9 @@ class DropoutPage(Page):
             weights = drawn.stages["weights"]
             names = self._names(len(weights))
             self.row.show_row(weights, weights, drawn.masked, np.zeros(len(weights), bool), names)
-            self.row_words.setText(self.tr("inference: nothing is dropped, row {n} is what it was").format(n=drawn.row))
+            self.row_words.setText(
+                self.tr("inference: nothing is dropped, row {n} is what it was").format(n=self._name(drawn.row))
+            )
         elif self.answer is not None:
             answer = self.answer
             on_weights = answer.site == "weights"
@@ -260,7 +267,12 @@ class DropoutPage(Page):
 
     def _say_row(self, row: int, total: float) -> None:
         words = self.tr("row {n} in this draw, Σ {total} · below each cell: before dropout")
-        self.row_words.setText(words.format(n=row, total=_two(total)))
+        self.row_words.setText(words.format(n=self._name(row), total=two(total)))
+
+    def _name(self, row: int) -> str:
+        """A row of the picture by its number and word."""
+        outline = self._outline()
+        return f"{row:,}" if outline is None else row_name(row, outline.tokens, outline.n_queries)
 
     def _outline(self) -> Outline | None:
         picture = self.snapshot.picture if self.snapshot is not None else None
@@ -293,8 +305,9 @@ class DropoutPage(Page):
         mean = float(np.nanmean(answer.sums))
         words = self.tr("Over {draws} draws row {row} sums to {mean} ± {sd}; theory says {theory} ± {deviation}.")
         words = words.format(
-            row=row, mean=_two(mean), sd=_two(float(np.nanstd(answer.sums))), draws=f"{answer.done:,}",
-            theory=_two(answer.mean), deviation=_two(answer.deviation),
+            row=row_name(row, answer.tokens, len(answer.vanished)),
+            mean=two(mean), sd=two(float(np.nanstd(answer.sums))), draws=f"{answer.done:,}",
+            theory=two(answer.mean), deviation=two(answer.deviation),
         )  # fmt: skip
         gone = self.tr("It was dropped whole in {share} % of them: p^{n} {closed}.").format(
             share=f"{100 * answer.vanished[row]:.1f}", n=n, closed=_percent(100 * float(answer.vanishing[row]))
@@ -304,73 +317,23 @@ class DropoutPage(Page):
         return f"{words} {gone}"
 
     def _show_sums(self, answer: DropoutAnswer) -> None:
-        sums = answer.sums[np.isfinite(answer.sums)]
-        mean, deviation = answer.mean, answer.deviation
-        if not len(sums) or not math.isfinite(mean):
-            self.sums.show_plot(None)
-            return
-        reach = max(3.6 * deviation, 1e-9)
-        low, high = min(mean - reach, float(sums.min())), max(mean + reach, float(sums.max()))
-        if answer.site == "weights":
-            low = min(0.0, float(sums.min()))
-        heights, edges = np.histogram(sums, bins=32, range=(low, high))
-        x = np.linspace(low, high, 160)
-        width = edges[1] - edges[0]
-        curves: tuple[Curve, ...] = ()
-        if deviation > 0:
-            normal = len(sums) * width * np.exp(-(((x - mean) / deviation) ** 2) / 2)
-            label = self.tr("normal curve with √(p/(1−p)·Σw²) = {sd}").format(sd=f"{deviation:.3f}")
-            curves = (Curve(x, normal / (deviation * math.sqrt(2 * math.pi)), label, "ink"),)
-        marks = [Mark(mean, self.tr("mean {mean}").format(mean=_two(mean)), "muted", upright=True)]
         drawn = self._drawn()
         after = None if drawn is None else drawn.stages.get("dropped_weights", drawn.stages.get("dropped_context"))
-        if after is not None:
-            now = float(np.nansum(after))
-            marks.append(Mark(now, self.tr("this draw {sum}").format(sum=_two(now)), "amber", upright=True))
-        tallest = max(float(heights.max()), *(float(np.max(curve.y)) for curve in curves), 1.0)
-        self.sums.show_plot(
-            Plot(
-                bars=(Bars(edges, heights, self.tr("{n} draws").format(n=f"{answer.done:,}")),),
-                curves=curves,
-                marks=tuple(marks),
-                x_label=self.tr("sum of row {n} after dropout").format(n=answer.row),
-                y_label=self.tr("draws"),
-                x_range=(float(low), float(high)),
-                y_range=(0.0, 1.25 * tallest),
-            )
-        )
+        self.sums.show_plot(sums_plot(answer, None if after is None else float(np.nansum(after))))
+        self.no_curve.setText(no_curve_words(answer))
+        self.no_curve.setVisible(bool(self.no_curve.text()))
 
     def _show_errors(self, answer: DropoutAnswer) -> None:
-        steps = answer.steps
-        self.errors.show_plot(
-            Plot(
-                curves=(
-                    Curve(steps, answer.largest, self.tr("largest"), "accent", dots=True),
-                    Curve(steps, answer.average, self.tr("mean"), "teal", dots=True),
-                    Curve(steps, answer.expected, "1/√N", "muted", dashed=True),
-                ),
-                x_label=self.tr("draws N"),
-                y_label=self.tr("how far the mean map is from the undropped one"),
-                x_log=True,
-                y_log=True,
-                x_range=(1.0, float(max(answer.total, 2))),
-            )
-        )
+        self.errors.show_plot(errors_plot(answer))
 
     def _show_vanished(self, answer: DropoutAnswer) -> None:
         lines = []
         for row in range(min(len(answer.vanished), _ROWS_TOLD)):
             n, seen, closed = int(answer.n_visible[row]), 100 * answer.vanished[row], 100 * answer.vanishing[row]
-            name = self._row_name(answer, row)
+            name = row_name(row, answer.tokens, len(answer.vanished))
             lines.append((name, str(n), f"{seen:.1f} %", f"p^{n} {_percent(float(closed))}"))
         header = [self.tr("row"), self.tr("cells n"), self.tr("seen"), self.tr("expected")]
         self.table.show_lines(header, lines)
-
-    @staticmethod
-    def _row_name(answer: DropoutAnswer, row: int) -> str:
-        place = row + len(answer.tokens) - len(answer.vanished)
-        token = answer.tokens[place] if 0 <= place < len(answer.tokens) else ""
-        return f"{row} {token}" if token and token != str(row) else str(row)
 
     def _show_maps(self, answer: DropoutAnswer) -> None:
         assert answer.whole_map is not None and answer.mean_map is not None and answer.hidden_map is not None  # noqa: S101, PT018
@@ -399,11 +362,6 @@ def _alike(one: DropoutQuestion, other: DropoutQuestion) -> bool:
         other.head,
         other.row,
     )
-
-
-def _two(value: float) -> str:
-    """Two decimals and a true minus sign."""
-    return f"{value:.2f}".replace("-0.00", "0.00").replace("-", "−")
 
 
 def _percent(value: float) -> str:

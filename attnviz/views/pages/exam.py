@@ -48,16 +48,17 @@ class ExamPage(Page):
         self.boxes: dict[str, QCheckBox] = {}
         self._make_choices()
         self._make_buttons()
+        self._verdict = QLabel()
+        self._verdict.setProperty("role", "second")
+        self._verdict.setWordWrap(True)
+        self._verdict.hide()
+        self.body.addWidget(self._verdict)
         self.plot = PlotView()
         self.plot.setMinimumHeight(260)
         self.plot.setAccessibleName(self.tr("loss in training and in the exam"))
         self.body.addWidget(self.plot, 1)
         self._make_replay()
         self._make_maps()
-        self._verdict = QLabel()
-        self._verdict.setProperty("role", "second")
-        self._verdict.setWordWrap(True)
-        self.body.addWidget(self._verdict)
         self._say_task()
         self._timer_id = 0
 
@@ -111,7 +112,10 @@ class ExamPage(Page):
         self.body.addLayout(line)
 
     def _make_replay(self) -> None:
-        line = QHBoxLayout()
+        self._steps = QWidget()  # nothing to go through before a run
+        self._steps.hide()
+        line = QHBoxLayout(self._steps)
+        line.setContentsMargins(0, 0, 0, 0)
         self.slider = QSlider(Qt.Orientation.Horizontal)
         self.slider.setAccessibleName(self.tr("training step"))
         self.slider.setToolTip(self.tr("go back to an earlier step"))
@@ -123,7 +127,7 @@ class ExamPage(Page):
         self._step.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         line.addWidget(self.slider, 1)
         line.addWidget(self._step)
-        self.body.addLayout(line)
+        self.body.addWidget(self._steps)
 
     def _make_maps(self) -> None:
         self._maps_row = Reflow(104, (5, 3, 2, 1))
@@ -203,8 +207,11 @@ class ExamPage(Page):
             return
         fresh = self._answer is None or answer.question != self._answer.question
         self._answer = answer
+        self._steps.show()
+        self._verdict.show()
         if fresh:
             self._following = True
+            self._verdict.setMinimumHeight(0)
             self._place_maps(answer)
         last = len(answer.curves[0].steps) - 1
         blocked = self.slider.blockSignals(True)
@@ -255,6 +262,8 @@ class ExamPage(Page):
             )
         )
         self._verdict.setText("\n".join(self._told(curve, answer.floor, at) for curve in answer.curves))
+        needed = self._verdict.heightForWidth(self._verdict.width())
+        self._verdict.setMinimumHeight(max(needed, self._verdict.minimumHeight()))  # a step must not move the plot
 
     @property
     def _colours(self) -> str:
@@ -267,7 +276,8 @@ class ExamPage(Page):
             seen = slice(0, at + 1)
             curves.append(Curve(curve.steps[seen], curve.training[seen], self.tr("{mask}: training").format(mask=words),
                                 role))  # fmt: skip
-            curves.append(Curve(curve.steps[seen], curve.exam[seen], self.tr("exam"), role, dashed=True))
+            curves.append(Curve(curve.steps[seen], curve.exam[seen], self.tr("{mask}: exam").format(mask=words), role,
+                                dashed=True))  # fmt: skip
         floor = self.tr("nobody honest gets below ln {v} = {floor}").format(
             v=answer.question.vocabulary, floor=f"{answer.floor:.2f}"
         )

@@ -1,16 +1,18 @@
-"""The gallery's row of maps: one head under every order of mask and softmax."""
+"""The gallery's row of maps: one head under every order of mask and softmax, and what each row sums to."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
+from attnviz.figure.fonts import draw_text, load_fonts, sized
+from attnviz.figure.marks import row_sum
 from attnviz.questions.gallery import ORDERS, Exhibit, GalleryAnswer
 from attnviz.spec import AnyShape, Colours
 from attnviz.views import theme
@@ -27,7 +29,9 @@ NAMES: Final[Mapping[str, object]] = MappingProxyType(
     }
 )
 _LEAST = 132  # pixels of an exhibit
-_SUMS_UP_TO = 24  # queries: of more, their sums would lie over each other
+_SUMS_UP_TO = 24  # queries: of more, their sums have no room in any window
+_SUMS_FROM = 12.0  # pixels a row: lower ones have no room for their sum
+_LEFT = Qt.AlignmentFlag.AlignLeft
 
 
 def order_name(order: str) -> str:
@@ -47,11 +51,64 @@ def difference_words(exhibit: Exhibit) -> str:
     if exhibit.difference == 0:
         words = QCoreApplication.translate("Gallery", "equal to −∞, bit for bit")
     else:
-        row, col = exhibit.at
         number = f"{exhibit.difference:.2g}".replace("e-0", "e−").replace("e-", "e−")
-        words = QCoreApplication.translate("Gallery", "up to {number} from −∞ (row {row}, key {col})")
-        words = words.format(number=number, row=row, col=col)
+        words = QCoreApplication.translate("Gallery", "differs from the −∞ map by up to {number}")
+        words = words.format(number=number)
     return f"{words} · {nan}" if nan else words
+
+
+def sums_words(exhibit: Exhibit) -> str:
+    """What the rows sum to, for maps of more rows than have room for a number each."""
+    sums = [float(total) for total in exhibit.row_sums if not math.isnan(total)]
+    if not sums:
+        return ""
+    least, most = row_sum(min(sums))[0], row_sum(max(sums))[0]
+    if least == most:
+        return QCoreApplication.translate("Gallery", "every row: Σ {sum}").format(sum=least)
+    return QCoreApplication.translate("Gallery", "rows: Σ from {least} to {most}").format(least=least, most=most)
+
+
+class RowSums(QWidget):
+    """Σ of each row beside a map, at the rows' height; one that is not 1 is red. ``resized`` may change what fits."""
+
+    resized = Signal()
+
+    def __init__(self, shown: PeekMap, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._map = shown
+        self.values: tuple[float, ...] = ()
+        """What stands there, a number a row."""
+        self.setFixedWidth(34)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
+
+    def show_sums(self, values: Sequence[float]) -> None:
+        """Show a number a row, or nothing."""
+        self.values = tuple(map(float, values))
+        self.update()
+
+    @property
+    def fits(self) -> bool:
+        """Whether each row is high enough for its number."""
+        box = self._map.map_box()
+        return bool(self.values) and box is not None and box.height / len(self.values) >= _SUMS_FROM
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.resized.emit()
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        box = self._map.map_box()
+        if box is None or not self.fits:
+            return
+        load_fonts()
+        colours, painter = theme.current(), QPainter(self)
+        painter.setFont(sized(12))
+        height = box.height / len(self.values)
+        for row, value in enumerate(self.values):
+            text, is_one = row_sum(value)
+            painter.setPen(QColor(colours.muted if is_one else colours.leak))
+            draw_text(painter, QRectF(4, box.y + row * height, self.width() - 4, height), _LEFT, text)
+        painter.end()
 
 
 class ExhibitCard(QWidget):
@@ -65,6 +122,14 @@ class ExhibitCard(QWidget):
         self.exhibit: Exhibit | None = None
         self._present = False
         self.map = PeekMap()
+        self.sums = RowSums(self.map)
+        self.sums.resized.connect(self._show_words)
+        self._sigma = QLabel("Σ")
+        self._sigma.setFixedWidth(self.sums.width())
+        self._sigma.setFixedHeight(14)
+        self._sigma.setFont(sized(12))
+        self._sigma.setContentsMargins(4, 0, 0, 0)
+        self._sigma.setProperty("role", "muted")
         self._name, self._difference = QLabel(order_name(order)), QLabel()
         for label in (self._name, self._difference):
             label.setWordWrap(True)
@@ -73,15 +138,16 @@ class ExhibitCard(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setAccessibleName(order_name(order))
-        self.setToolTip(
-            QCoreApplication.translate("Gallery", "click: make this the window's mask ({name})").format(
-                name=order_name(order)
-            )
-        )
+        self._show_tip()
         column = QVBoxLayout(self)
-        column.setContentsMargins(8, 8, 8, 8)
-        column.setSpacing(4)
-        column.addWidget(self.map)
+        column.setContentsMargins(8, 4, 6, 6)
+        column.setSpacing(2)
+        row = QHBoxLayout()
+        row.setSpacing(0)
+        row.addWidget(self.map, 1)
+        row.addWidget(self.sums)
+        column.addWidget(self._sigma, 0, Qt.AlignmentFlag.AlignRight)
+        column.addLayout(row)
         column.addWidget(self._name)
         column.addWidget(self._difference)
         column.addStretch(1)
@@ -101,16 +167,39 @@ class ExhibitCard(QWidget):
         self.map.set_shape(shape if whole else None, n_queries, n_keys)
         self.map.show_matrix(
             exhibit.values, exhibit.classes, scale=answer.scale, colours=colours,
-            tokens=answer.tokens if whole and n_keys <= _SUMS_UP_TO else (),
-            sums=whole and n_queries <= _SUMS_UP_TO,
         )  # fmt: skip
-        self._difference.setText(difference_words(exhibit))
+        self.sums.show_sums(exhibit.row_sums.tolist())
+        self.sums.setVisible(n_queries <= _SUMS_UP_TO)
+        self._show_words()
+        self._show_tip()
         self.setAccessibleDescription(self._difference.text())
+
+    def _show_tip(self) -> None:
+        words = QCoreApplication.translate("Gallery", "click: make this the window's mask ({name})")
+        words = words.format(name=order_name(self.order))
+        if self.exhibit is not None and self.exhibit.difference > 0:
+            row, col = self.exhibit.at
+            place = QCoreApplication.translate("Gallery", "most unlike −∞ at row {row}, key {col}")
+            words += "\n" + place.format(row=row, col=col)
+        self.setToolTip(words)
+
+    @Slot()
+    def _show_words(self) -> None:
+        if self.exhibit is None:
+            return
+        words = difference_words(self.exhibit)
+        self._sigma.setText("Σ" if self.sums.fits else "")
+        if not self.sums.fits:
+            words = " · ".join(part for part in (sums_words(self.exhibit), words) if part)
+        self._difference.setText(words)
+        told = ", ".join(row_sum(total)[0] for total in self.sums.values) if self.sums.fits else ""
+        self.setAccessibleDescription(f"{words} · Σ {told}" if told else words)
 
     def clear(self) -> None:
         """Show nothing but the name."""
         self.exhibit = None
         self.map.clear()
+        self.sums.show_sums(())
         self._difference.setText("")
 
     def set_present(self, present: bool) -> None:

@@ -10,7 +10,7 @@ from attnviz.frames import CellClass, Scale
 from attnviz.questions import Answer, Question
 from attnviz.questions.heads import FormsCompared, HeadsAnswer, HeadsQuestion, LadderStep
 from attnviz.session import Snapshot
-from attnviz.spec import SpecError, edited, fixed_by
+from attnviz.spec import Lesson, SpecError, edited, fixed_by, make_spec
 from attnviz.views.fields import muted_label
 from attnviz.views.pages.compare import short_number
 from attnviz.views.pages.forms import FormDiagram, sizes_of
@@ -43,7 +43,10 @@ class HeadsPage(Page):
             self.tr("write one form's weights into the other, in these sizes, and compare the outputs")
         )
         self.copy.toggled.connect(self._show_compared)
-        for button in (self.use, self.copy):
+        self.journey = QPushButton(self.tr("take the lesson “journey”"))
+        self.journey.setToolTip(self.tr("six words with two heads, whose projections are drawn"))
+        self.journey.clicked.connect(self._on_journey)
+        for button in (self.journey, self.use, self.copy):
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
             line.addWidget(button)
         line.addStretch(1)
@@ -51,13 +54,13 @@ class HeadsPage(Page):
         self._compared = QLabel()
         self._compared.setWordWrap(True)
         self.body.addWidget(self._compared)
-        self._heading(self.tr("WHY THE TWO PRINTED OUTPUTS DIFFER"))
+        self._heading(self.tr("WHY THE TWO CLASSES AS PRINTED IN THE BOOK DIFFER"))
         self.ladder = NumberTable()
         self.ladder.setAccessibleName(self.tr("reasons taken away one by one"))
         self.body.addWidget(self.ladder)
         self._ladder_words = muted_label()
         self.body.addWidget(self._ladder_words)
-        self._heading(self.tr("1 × 2 × 3 × 4, TIMES ITS TRANSPOSE"))
+        self._heading(self.tr("A TENSOR OF SHAPE (1, 2, 3, 4) TIMES ITS TRANSPOSE"))
         self.products = (PeekMap(most=200), PeekMap(most=200))
         self._products = Reflow(150, (2, 1))
         self._products.set_widgets(self.products)
@@ -71,6 +74,7 @@ class HeadsPage(Page):
         label = QLabel(text)
         label.setProperty("role", "heading")
         label.setContentsMargins(0, 8, 0, 0)
+        label.setWordWrap(True)
         self.body.addWidget(label)
 
     def _say_question(self) -> None:
@@ -94,9 +98,10 @@ class HeadsPage(Page):
         self._forms.setVisible(sizes is not None)
         self._shapes.setVisible(sizes is not None)
         self._book.setVisible(sizes is not None)
-        self._reason.setText(fixed.reason if fixed is not None else "")
+        self._reason.setText(self._reason_words(sizes is None, "" if fixed is None else fixed.reason))
         self._reason.setVisible(bool(self._reason.text()))
         self.use.setVisible(sizes is not None)
+        self.journey.setVisible(sizes is None)
         self.use.setEnabled(fixed is None)
         other = "split" if spec.implementation == "stacked" else "stacked"
         self.use.setText(self.tr("use split") if other == "split" else self.tr("use stacked"))
@@ -112,6 +117,14 @@ class HeadsPage(Page):
                 )
             )
         self._ask_anew()
+
+    def _reason_words(self, bare: bool, reason: str) -> str:
+        """Why there is no choice of forms, and for a ``bare`` source what has one."""
+        if not bare:
+            return reason
+        what = self.tr("Choose a lesson with projections or a text under Set up.")
+        why = reason or self.tr("there are no projections")
+        return f"{why[:1].upper()}{why[1:]}. {what}"
 
     def _ask_anew(self) -> None:
         question = self.question()
@@ -193,6 +206,7 @@ class HeadsPage(Page):
         answer = self._answer
         forms = answer.forms if answer is not None else None
         self.copy.setVisible(forms is not None)
+        self._compared.setVisible(forms is not None)
         if forms is None:
             self._compared.setText("")
         else:
@@ -206,6 +220,19 @@ class HeadsPage(Page):
         if forms.identical:
             return self.tr("With copied weights not one bit of {n} tokens' outputs differs.").format(n=forms.tokens)
         return self.tr("With copied weights they are up to {n} apart: rounding.").format(n=short_number(forms.copied))
+
+    @Slot()
+    def _on_journey(self) -> None:
+        if self.snapshot is None:
+            return
+        changes: dict[str, object] = {"source": Lesson(name="journey"), "projection": "linear"}
+        if self.snapshot.spec.projection == "none":  # which allows one head alone
+            own = make_spec(Lesson(name="journey"))
+            changes |= {"num_heads": own.num_heads, "d_out": own.d_out}
+        try:
+            self.spec_edited.emit(edited(self.snapshot.spec, **changes))
+        except SpecError as error:
+            self.say(str(error))
 
     @Slot()
     def _on_use(self) -> None:

@@ -31,7 +31,7 @@ class LooksAheadPage(Page):
         self.seed.setAccessibleName(self.tr("seed"))
         self.again = QPushButton(self.tr("draw 30 others"))
         self.again.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.about = QLabel(self.tr("8 tokens, 16 dimensions, Q and K drawn at random"))
+        self.about = QLabel(self.tr("8 tokens, 16 dimensions, Q and K drawn at random: not the window's"))
         self.about.setProperty("role", "muted")
         self.about.setWordWrap(True)
         line = QHBoxLayout()
@@ -113,7 +113,10 @@ class LooksAheadPage(Page):
         )
         self.say(
             self.tr(
-                "Row 0 gives {first} % of its weight to words that are not written yet; equal weights would give "
-                "{theory} %. The last row has nothing ahead of it. A mask makes it 0 everywhere."
-            ).format(first=f"{answer.unmasked[0]:.1f}", theory=f"{answer.theory[0]:.1f}")
+                "Over {draws} random draws of {length} tokens row 0 gives {first} % of its weight to words that are "
+                "not written yet; equal weights would give {theory} %. The last row has nothing ahead of it. A mask "
+                "makes it 0 everywhere."
+            ).format(
+                draws=answer.done, length=len(rows), first=f"{answer.unmasked[0]:.1f}", theory=f"{answer.theory[0]:.1f}"
+            )
         )

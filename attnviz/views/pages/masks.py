@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import QCoreApplication, Qt, Slot
 from PySide6.QtWidgets import QComboBox, QFormLayout, QLabel, QVBoxLayout, QWidget
 
-from attnviz.figure.marks import cell_number
+from attnviz.figure.marks import cell_number, percentage, row_sum
 from attnviz.questions import Answer, Question
-from attnviz.questions.gallery import DTYPES, FILLS, ORDERS, GalleryAnswer, GalleryQuestion, MaskedRow
+from attnviz.questions.gallery import DTYPES, ORDERS, FillDepth, GalleryAnswer, GalleryQuestion, MaskedRow
 from attnviz.session import Snapshot
 from attnviz.spec import (
     SHAPE_FORMS,
@@ -24,15 +24,22 @@ from attnviz.spec import (
     parse_shape,
     shape_text,
 )
+from attnviz.spec.fills import number_words
 from attnviz.views.fields import Fields, muted_label
 from attnviz.views.pages.exhibits import Exhibits
+from attnviz.views.pages.names import row_name
 from attnviz.views.pages.number_table import Entry, NumberTable
 from attnviz.views.pages.page import Page
 from attnviz.views.segments import Segments
 
 _FILLS = (-math.inf, -1e9, -1e6, -1e4, 0.0)
+_PERCENT_FROM = 0.005  # smaller shares are written as powers of ten
 _RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 _NAMED = {-math.inf: "−∞", -1e9: "−10⁹", -1e6: "−10⁶", -1e4: "−10⁴", 0.0: "0"}
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("MasksPage", text)
 
 
 def fill_text(fill: float) -> str:
@@ -63,6 +70,44 @@ def order_of(spec: AttentionSpec) -> str | None:
     return None
 
 
+def in_use_words(snapshot: Snapshot) -> str:
+    """What the window's own mask leaves the hidden keys of the selected row; "" while that is not known."""
+    spec, row = snapshot.spec, snapshot.story.now if snapshot.story is not None else None
+    outline = snapshot.picture.outline if snapshot.picture is not None else None
+    if row is None or row.spec != spec or outline is None or "weights" not in row.stages:
+        return ""
+    weights, hidden = row.stages["weights"], row.hidden
+    name = row_name(row.row, outline.tokens, outline.n_queries)
+    if not hidden.any():
+        return _tr("In use now: row {row} sees every key, so no mask can change it.").format(row=name)
+    if np.isnan(weights).any():
+        return _tr("In use now: row {row} is NaN.").format(row=name)
+    share, total = float(weights[hidden].sum()), float(weights.sum())
+    key = int(hidden.argmax())
+    one = outline.tokens[key] if hidden.sum() == 1 and outline.tokens else ""
+    one = _tr("key {n}").format(n=one) if one == str(key) else one
+    said = percentage(share) if share >= _PERCENT_FROM else _short(share)
+    words = {"fill": fill_text(spec.fill), "share": said, "row": name, "n": f"{hidden.sum():,}", "word": one}
+    if share > 0:
+        if spec.mask == "add":
+            sentence = _tr("With {fill} added, the {n} hidden keys still take {share} of row {row}.")
+            if one:
+                sentence = _tr("With {fill} added, the hidden {word} still takes {share} of row {row}.")
+        elif spec.fills:
+            sentence = _tr("Filled with {fill}, the {n} hidden keys still take {share} of row {row}.")
+            if one:
+                sentence = _tr("Filled with {fill}, the hidden {word} still takes {share} of row {row}.")
+        else:
+            sentence = _tr("Without a mask row {row} gives {share} to {n} keys that it must not see.")
+            if one:
+                sentence = _tr("Without a mask row {row} gives {share} to {word}, which it must not see.")
+    else:
+        sentence = _tr("In use now: what is hidden weighs exactly 0 in row {row}, whose Σ is {total}.")
+        if not row_sum(total)[1]:
+            sentence = _tr("In use now: what is hidden weighs 0 in row {row}, but Σ is {total}: it is not divided.")
+    return sentence.format(**words, total=row_sum(total)[0])
+
+
 class MasksPage(Page):
     """A click on a map of the gallery makes it the window's mask."""
 
@@ -73,6 +118,10 @@ class MasksPage(Page):
         self.exhibits = Exhibits()
         self.exhibits.chosen.connect(self._on_chosen)
         self.body.addWidget(self.exhibits)
+        self._in_use = QLabel()
+        self._in_use.setWordWrap(True)
+        self.body.addWidget(self._in_use)
+        self._make_limits()
         self._fields = Fields(self, _without_effect)
         self._fields.spec_edited.connect(self.spec_edited)
         self._make_controls()
@@ -88,6 +137,14 @@ class MasksPage(Page):
         label.setContentsMargins(0, 8, 0, 0)
         label.setWordWrap(True)
         self.body.addWidget(label)
+
+    def _make_limits(self) -> None:
+        self._heading(self.tr("HOW DEEP MUST A FILL LIE?"))
+        self._depth_words = muted_label()
+        self.body.addWidget(self._depth_words)
+        self.limits = NumberTable()
+        self.limits.setAccessibleName(self.tr("how deep a fill must lie, by dtype"))
+        self.body.addWidget(self.limits)
 
     def _make_controls(self) -> None:
         self._heading(self.tr("THE WINDOW'S MASK"))
@@ -145,9 +202,9 @@ class MasksPage(Page):
         self.masked_row = NumberTable()
         self.masked_row.setAccessibleName(self.tr("a fully masked row"))
         self.body.addWidget(self.masked_row)
-        self._heading(self.tr("HOW DEEP MUST A FILL LIE?"))
-        self._depth_words = muted_label()
-        self.body.addWidget(self._depth_words)
+        self._heading(self.tr("WHAT A HIDDEN CELL STILL WEIGHS, FILL BY FILL"))
+        self._fill_words = muted_label()
+        self.body.addWidget(self._fill_words)
         self.depths = NumberTable()
         self.depths.setAccessibleName(self.tr("weight of a hidden cell by fill and dtype"))
         self.body.addWidget(self.depths)
@@ -161,6 +218,8 @@ class MasksPage(Page):
         self.exhibits.set_present(order_of(spec))
         self._held.setText(fill_words(spec) or "")
         self._held.setVisible(bool(self._held.text()))
+        self._in_use.setText(in_use_words(snapshot))
+        self._in_use.setVisible(bool(self._in_use.text()))
         if self._answer is not None:
             self._show_depths(self._answer)
         question = self.question()
@@ -239,27 +298,39 @@ class MasksPage(Page):
 
     def _show_depths(self, answer: GalleryAnswer) -> None:
         assert self.snapshot is not None  # noqa: S101 (asked for one)
-        dtype = self.snapshot.spec.dtype
-        largest = fill_text(round(answer.largest, 2))
+        lit = 1 + DTYPES.index(self.snapshot.spec.dtype)
+        largest = _number(answer.largest)
         self._depth_words.setText(
             self.tr(
-                "Weight of a hidden cell beside a visible score of {largest}. In {dtype} a fill must lie {depth} below "
-                "the largest score; red still weighs something."
-            ).format(largest=largest, dtype=dtype, depth=f"{answer.thresholds[dtype]:.1f}")
+                "A hidden cell weighs exactly 0 where its fill lies further below the row's largest visible score "
+                "(here {largest}) than this:"
+            ).format(largest=largest)
         )
-        by = {(depth.fill, depth.dtype): depth for depth in answer.depths}
-        lines = []
-        for fill in FILLS:
-            line = [Entry(fill_text(fill))]
-            for kind in DTYPES:
-                depth = by[fill, kind]
-                held = "" if depth.held == fill else self.tr("held as {number}").format(number=fill_text(depth.held))
-                if depth.refused:
-                    held = self.tr("masked_fill refuses it; cast, it is {number}").format(number=fill_text(depth.held))
-                leaks = depth.weight > 0
-                line.append(Entry(_short(depth.weight), "leak" if leaks else "muted", held))
-            lines.append(line)
-        self.depths.show_lines([self.tr("fill"), *DTYPES], lines, lit=1 + DTYPES.index(dtype))
+        depths = [_number(answer.thresholds[dtype]) for dtype in DTYPES]
+        limits = [_number(answer.limits[dtype]) for dtype in DTYPES]
+        self.limits.show_lines(
+            ["", *DTYPES],
+            [[self.tr("how far below"), *depths], [self.tr("so a fill here below"), *limits]],
+            lit=lit,
+        )
+        self._fill_words.setText(
+            self.tr("Beside a visible score of {largest}. Red still weighs something, blue is each dtype's first 0.")
+            .format(largest=largest)
+        )  # fmt: skip
+        firsts, lines = answer.first_zeros, []
+        for depth in answer.depths:
+            if depth.dtype == DTYPES[0]:
+                lines.append([Entry(fill_text(depth.fill)), Entry(_number(depth.below), "muted")])
+            lines[-1].append(self._depth(depth, first=firsts.get(depth.dtype) == depth.fill))
+        self.depths.show_lines([self.tr("fill"), self.tr("lies below"), *DTYPES], lines, lit=lit + 1)
+
+    def _depth(self, depth: FillDepth, *, first: bool) -> Entry:
+        held = "" if depth.held == depth.fill else self.tr("held as {number}").format(number=fill_text(depth.held))
+        if depth.refused:
+            held = self.tr("masked_fill refuses it; cast, it is {number}").format(number=fill_text(depth.held))
+        if first:
+            return Entry(self.tr("first 0"), "accent", held)
+        return Entry(_short(depth.weight), "leak" if depth.weight > 0 else "muted", held)
 
     # ----------------------------------------------------------------------------------------------------------- edits
 
@@ -319,3 +390,10 @@ def _short(weight: float) -> str:
     if weight == 0:
         return "0"
     return cell_number(weight, 2) if weight >= 0.005 else f"{weight:.0e}".replace("e-0", "e−").replace("e-", "e−")
+
+
+def _number(number: float) -> str:
+    """A depth or a limit in three digits: 17.3, −102, 10⁹, ∞."""
+    if abs(number) >= 1e4:
+        return number_words(float(f"{number:.1g}"))
+    return fill_text(round(number, 1 if abs(number) < 100 else 0) + 0.0)

@@ -22,6 +22,7 @@ from attnviz.questions.rounds import (
 from attnviz.session import Snapshot
 from attnviz.spec import AttentionSpec, edited
 from attnviz.views.count_bars import Count, CountBars
+from attnviz.views.pages.names import row_name
 from attnviz.views.pages.page import Page
 from attnviz.views.plot import PlotView
 from attnviz.views.small_map import SmallMap
@@ -41,6 +42,7 @@ class RoundsPage(Page):
         super().__init__(parent)
         self.answer: RoundsAnswer | None = None
         self._asked: RoundsQuestion | None = None
+        self._wanted = 1  # the round that a person looks at, whatever is asked anew
         self.timer = QTimer(self, interval=_PLAY_MS)
         self.timer.timeout.connect(self._on_tick)
         self.slider = QSlider(Qt.Orientation.Horizontal)
@@ -145,7 +147,8 @@ class RoundsPage(Page):
         self.play.setText(self.tr("Play"))
 
     @Slot(int)
-    def _on_round(self, _round: int) -> None:
+    def _on_round(self, number: int) -> None:
+        self._wanted = number
         self._show_round()
 
     # -------------------------------------------------------------------------------------------------------- answers
@@ -154,11 +157,10 @@ class RoundsPage(Page):
         assert isinstance(answer, RoundsAnswer)  # noqa: S101 (this page's study)
         first = self.answer is None
         self.answer = answer
-        follow = first or (not self.timer.isActive() and self.round == self.slider.maximum())
+        self._wanted = min(self._wanted, answer.total)
         blocker = QSignalBlocker(self.slider)
         self.slider.setRange(1, answer.done)
-        if follow:
-            self.slider.setValue(answer.done)
+        self.slider.setValue(min(self._wanted, answer.done))
         del blocker
         if first:
             shown_map = bool(answer.maps)
@@ -174,28 +176,37 @@ class RoundsPage(Page):
 
     def _told(self, answer: RoundsAnswer) -> str:
         spec = self._asked.spec if self._asked is not None else None
+        whole = self._pass_words()
         if answer.exact:
             return self.tr(
-                "Every round's last row is the same row of one masked pass, to the last digit: one pass over {n} "
+                "Every round's last row is the same row of {whole}, to the last digit: one pass over {n} "
                 "tokens practises {n} questions exactly as they are asked when it writes."
-            ).format(n=answer.total)
+            ).format(n=answer.total, whole=whole)
         if spec is not None and answer.worst <= _rounding(spec):
             return self.tr(
-                "Every round's last row is the same row of one masked pass, up to rounding ({worst}): one pass over "
+                "Every round's last row is the same row of {whole}, up to rounding ({worst}): one pass over "
                 "{n} tokens practises {n} questions as they are asked when it writes."
-            ).format(n=answer.total, worst=number_words(answer.worst))
+            ).format(n=answer.total, worst=number_words(answer.worst), whole=whole)
         if math.isnan(answer.worst):
             return self.tr("A row is NaN in one of the two alone: training would not practise what generation does.")
         place = int(np.argmax(answer.differences))
         told = self.tr(
-            "They differ by {worst} in round {n}, and by {last} in the last: training would not practise what "
-            "generation does."
-        ).format(worst=_short(answer.worst), n=place + 1, last=_short(float(answer.differences[-1])))
+            "The last row of round {n} and row {row} of the one pass differ by {worst}, those of the last round by "
+            "{last}: training would not practise what generation does."
+        ).format(
+            worst=_short(answer.worst), n=f"{place + 1:,}", row=row_name(place, answer.tokens, answer.total),
+            last=_short(float(answer.differences[-1])),
+        )  # fmt: skip
         unmasked = spec is not None and spec.mask == "none"
         why = (
             self.tr("A mask makes them the same.") if unmasked else self.tr("With this mask what comes later matters.")
         )
         return f"{told} {why}"
+
+    def _pass_words(self) -> str:
+        """What the one pass is called: masked, where there is a mask."""
+        unmasked = self._asked is not None and self._asked.spec.mask == "none"
+        return self.tr("one pass") if unmasked else self.tr("one masked pass")
 
     def _show_round(self) -> None:
         answer = self.answer
@@ -212,7 +223,7 @@ class RoundsPage(Page):
         self._show_row(answer, n)
         gap = float(answer.differences[n - 1])
         said = self.tr("0, to the last digit") if gap == 0 else _short(gap)
-        self.difference.setText(self.tr("largest difference: {said}").format(said=said))
+        self.difference.setText(self.tr("largest difference of the two rows: {said}").format(said=said))
         self.counts.show_counts(self._counts(n, total))
 
     def _show_map(self, answer: RoundsAnswer, n: int) -> None:
@@ -222,11 +233,12 @@ class RoundsPage(Page):
         values[:n, :n] = grown
         kinds[:n, :n][np.isnan(grown)] = int(CellClass.NAN)
         kinds[:n, :n][answer.hidden_maps[n - 1] & (grown == 0)] = int(CellClass.MASKED)
+        pale = self.tr("pale: computed before, and thrown away") if n > 1 else " "  # its line stays free
         thrown = self.tr("1 row is thrown away") if n == 2 else self.tr("{n} rows are thrown away").format(n=n - 1)
         self.map.show_matrix(
             values, kinds, scale=Scale(0.0, 1.0), tokens=answer.tokens,
             title=self.tr("round {n}").format(n=n) + (f": {thrown}" if n > 1 else ""),
-            caption=self.tr("pale: computed before, and thrown away"), faded=n - 1, row=n - 1, grown=n,
+            caption=pale, faded=n - 1, row=n - 1, grown=n,
         )  # fmt: skip
 
     def _show_row(self, answer: RoundsAnswer, n: int) -> None:
@@ -261,7 +273,7 @@ class RoundsPage(Page):
         told = (
             (self.tr("computing all again"), squares, cells_recomputed),
             (self.tr("with a key/value cache"), singles, cells_cached),
-            (self.tr("one masked pass"), f"{n}²", cells_in_one_pass),
+            (self._pass_words(), f"{n}²", cells_in_one_pass),
         )
         return tuple(
             Count(words, formula if n == 1 and formula == "1" else f"{formula} = {count(n):,}", count(n), count(total))

@@ -89,7 +89,7 @@ class HeadLine(QWidget):
             painter.setPen(QColor(c.muted))
             right -= width + 12 * scale
             draw_text(painter, QRectF(right + 12 * scale, 0, width + 1, height), _LEFT, before_answer)
-        token = elided(large, lines.tokens[lines.place], max(right * 0.5, 40.0))
+        token = elided(large, lines.tokens[lines.place], max(right - 10 * scale, 40.0))
         x = 5.0 * scale
         painter.setFont(large)
         painter.setPen(QColor(c.ink))
