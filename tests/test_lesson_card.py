@@ -55,7 +55,7 @@ def test_a_step_is_said_with_its_question_and_its_place(card):
     card.present(guide.state)
     step = guide.step
     assert card.text().split("\n") == [f"mask  {step.title.en}", step.say.en, step.question.ask.en]
-    assert card.place.text() == f"4 / {len(CAT.steps)}"
+    assert card.head.place.text() == f"4 / {len(CAT.steps)}"
     assert card.field.isVisible()
     assert card._unit.isVisible()
     assert not card.show_me.isVisible()
@@ -64,7 +64,7 @@ def test_a_step_is_said_with_its_question_and_its_place(card):
     card.present(guide.state)
     assert card.text().split("\n") == [f"mask  {step.title.zh}", step.say.zh, step.question.ask.zh]
     card.resize(640, 260)
-    assert card.next.text() == "下一步 ▸"
+    assert card.head.next.text() == "下一步 ▸"
 
 
 def test_a_number_is_typed_answered_wrong_shown_and_answered_right(card, qtbot):
@@ -186,10 +186,10 @@ def test_what_still_runs_is_said_and_the_question_stays_open(card):
 def test_back_and_next_say_where_to_go(card, qtbot):
     steps = told(card.step_asked)
     card.present(at("eats").state)
-    assert not card.back.isEnabled()
+    assert not card.head.back.isEnabled()
     card.present(at("mask").state)
-    qtbot.mouseClick(card.back, LEFT)
-    qtbot.mouseClick(card.next, LEFT)
+    qtbot.mouseClick(card.head.back, LEFT)
+    qtbot.mouseClick(card.head.next, LEFT)
     assert steps == [2, 4]
 
 
@@ -199,7 +199,7 @@ def test_the_last_step_has_links_onwards(card, qtbot):
         getattr(card, f"{name}_asked").connect(lambda name=name: asked.append(name))
     guide = at("questions")
     card.present(guide.state)
-    assert not card.next.isEnabled()
+    assert not card.head.next.isEnabled()
     for link in (card.next_lesson, card.own_text, card.check_code):
         qtbot.mouseClick(link, LEFT)
     assert asked == ["next_lesson", "own_text", "check_code"]
@@ -221,8 +221,8 @@ def test_the_language_is_chosen_by_a_person_alone(card, qtbot):
     chosen = told(card.language_chosen)
     card.present(at("mask", "zh").state)
     assert chosen == []
-    assert card.languages.buttons["zh"].isChecked()
-    qtbot.mouseClick(card.languages.buttons["en"], LEFT)
+    assert card.head.languages.buttons["zh"].isChecked()
+    qtbot.mouseClick(card.head.languages.buttons["en"], LEFT)
     assert chosen == ["en"]
 
 
@@ -294,17 +294,17 @@ def test_all_steps_stand_in_a_menu_and_the_cross_leaves(card, qtbot):
     steps, left = told(card.step_asked), []
     card.left.connect(lambda: left.append(True))
     card.present(at("mask", "zh").state)
-    card.fill_steps()
-    actions = card.steps.actions()
+    card.head.fill_steps()
+    actions = card.head.steps.actions()
     assert [action.text() for action in actions] == [f"{step.id}  {step.title.zh}" for step in CAT.steps]
     assert [action.data() for action in actions if action.isChecked()] == [3]
     actions[7].trigger()
     assert steps == [7]
-    qtbot.mouseClick(card.place, LEFT)
-    qtbot.waitUntil(card.steps.isVisible)
-    card.steps.hide()
+    qtbot.mouseClick(card.head.place, LEFT)
+    qtbot.waitUntil(card.head.steps.isVisible)
+    card.head.steps.hide()
     assert left == []
-    qtbot.mouseClick(card.leave, LEFT)
+    qtbot.mouseClick(card.head.leave, LEFT)
     assert left == [True]
 
 
@@ -323,7 +323,7 @@ def test_what_was_shown_is_said_in_the_other_language_too(card):
 @pytest.mark.parametrize(("width", "most"), [(1244, 272), (988, 218)])
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("name", lesson_files.names())
-def test_every_step_fits_with_whatever_is_said_to_an_answer(lettered, card, width, most, language, name):  # noqa: ARG001
+def test_every_step_fits_with_whatever_is_said_to_an_answer(lettered, card, width, most, language, name):
     script = lesson_files.built_in(name)
     for index, step in enumerate(script.steps):
         guide = Guide(script, index, language)

@@ -392,7 +392,8 @@ def test_sizes_of_sources_are_known_before_they_are_computed():
     assert stage_size(journey, "inputs") == (6, journey.d_model)
     assert stage_size(make_spec(Text(text="some words")), "weights") == (None, None)
     wide = TypedScores(scores=((1.0, 2.0, 3.0), (1.0, 2.0, 3.0)), values=((1.0,), (2.0,), (3.0,)))
-    assert [stage_size(make_spec(wide), stage) for stage in ("weights", "values", "context")] == [(2, 3), (3, 1), (2, 1)]
+    sizes = {"weights": (2, 3), "values": (3, 1), "context": (2, 1)}
+    assert {stage: stage_size(make_spec(wide), stage) for stage in sizes} == sizes
 
 
 @pytest.mark.parametrize("study", sorted(STUDIES))
@@ -407,9 +408,10 @@ def test_what_a_lesson_may_ask_of_a_study_is_there(study):
     known |= {name for kind in vars(module).values() for name in getattr(kind, "__dataclass_fields__", ())}
     known |= set(vars(rounds)) if study == "rounds" else set()
     for pattern in STUDIES[study][1]:
-        bare = re.sub(r"\\d\{1,6\}|\\.|\?:", " ", pattern)
-        spelt = re.sub(r"\((?: |\w|\|)+\)_(map|matrix)", lambda found: found[0].replace("|", f"_{found[1]}|").replace(")", ""), bare)
-        assert set(re.findall(r"[a-z_]{2,}", spelt)) <= known, pattern
+        names = re.sub(r"\\d\{1,6\}|\\.|\?:", " ", pattern)
+        for group, end in re.findall(r"\(([a-z |]+)\)(_map|_matrix)", names):
+            names = names.replace(f"({group}){end}", " ".join(f"{name.strip()}{end}" for name in group.split("|")))
+        assert set(re.findall(r"[a-z_]{2,}", names)) <= known, pattern
     assert any(re.fullmatch(pattern, EXAMPLES[study]) for pattern in STUDIES[study][1])
 
 

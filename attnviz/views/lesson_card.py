@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 
-from PySide6.QtCore import QPoint, QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QAction, QColor, QResizeEvent
+from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QColor, QResizeEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
     QFrame,
@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QLineEdit,
-    QMenu,
     QPushButton,
     QScrollArea,
     QVBoxLayout,
@@ -21,10 +20,10 @@ from PySide6.QtWidgets import (
 )
 
 from attnviz.guide import GuideState, Verdict, number_of
-from attnviz.lesson_files import Language, LessonQuestion, LessonStep
+from attnviz.lesson_files import LessonQuestion
 from attnviz.views import theme
+from attnviz.views.lesson_head import LessonHead
 from attnviz.views.lesson_parts import BREAK, Choice, breakable, link_button, text_label, write_in
-from attnviz.views.segments import Segments
 
 _SIDE = 18
 _TOP, _BOTTOM, _GAP = 10, 12, 8
@@ -41,8 +40,6 @@ _TITLE, _SAY, _ASK, _TOLD, _OTHER = range(5)
 _PIXELS = ((16, 18, 17, 16, 15), (15, 16, 16, 15, 14), (14, 15, 15, 14, 13))
 """Sizes of title, sentences, question, what is said to an answer, and choices: the first with which a step fits."""
 LEAST_HEIGHT = 150
-_LONGEST = 90
-"""Characters of a step's id and title that are shown."""
 
 
 class LessonCard(QFrame):
@@ -69,13 +66,14 @@ class LessonCard(QFrame):
         self._state: GuideState | None = None
         self._no_number = False
         self._level, self._fitted, self._crowded = 0, 320, False
-        self._title, self._say, self._ask = text_label(), text_label(), text_label()
+        self._say, self._ask = text_label(), text_label()
         self._prompt, self._mark, self._feedback = text_label(), text_label(), text_label()
-        self._title.setProperty("role", "muted")
         self._prompt.setProperty("role", "muted")
         self._mark.setWordWrap(False)
-        self.languages = Segments([("en", "en"), ("zh", "中文")])
-        self.languages.chosen.connect(self.language_chosen)
+        self.head = LessonHead()
+        self.head.step_asked.connect(self.step_asked)
+        self.head.left.connect(self.left)
+        self.head.languages.chosen.connect(self.language_chosen)
         self.field, self._unit, self._submit = QLineEdit(), QLabel("%"), QPushButton()
         self.field.setFixedWidth(110)
         self.field.returnPressed.connect(self._on_submitted)
@@ -88,23 +86,17 @@ class LessonCard(QFrame):
         self.next_lesson.clicked.connect(self.next_lesson_asked)
         self.own_text.clicked.connect(self.own_text_asked)
         self.check_code.clicked.connect(self.check_code_asked)
-        self.back, self.next, self.place, self.leave = QPushButton(), QPushButton(), link_button(), link_button()
-        self.back.clicked.connect(self._on_back)
-        self.next.clicked.connect(self._on_next)
-        self.place.clicked.connect(self._on_place)
-        self.leave.setText("✕")
-        self.leave.clicked.connect(self.left)
-        self.steps = QMenu(self)
-        self.steps.setStyleSheet("QMenu { menu-scrollable: 1; }")
-        self.steps.triggered.connect(self._on_step_chosen)
-        for button in (self.back, self.next, self._submit):
-            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click leaves the focus, and its keys, on the map
+        self._submit.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click leaves the focus, and its keys, on the map
         self._lay_out()
         self._use_level(0)
         self.setMinimumSize(300, LEAST_HEIGHT)
 
     def sizeHint(self) -> QSize:
         return QSize(420, self._fitted)
+
+    def hasHeightForWidth(self) -> bool:
+        """No: `fit` says how high it is, whatever its texts would take at the moment."""
+        return False
 
     def fit(self, width: int, most: int) -> None:
         """Take as much height as the step needs in ``width``, whatever is answered: `LEAST_HEIGHT` up to ``most``."""
@@ -131,6 +123,7 @@ class LessonCard(QFrame):
             self._no_number = False
         if new:
             self.field.clear()
+        self.head.present(state)
         self._say_words(state)
         asked = state.step.question
         if new or (before is not None and before.language != state.language):
@@ -150,15 +143,9 @@ class LessonCard(QFrame):
         self._set_feedback(state)
         self.show_me.setVisible(state.can_show)
         self.again.setVisible(state.verdict is Verdict.UNKNOWN)
-        self.back.setEnabled(state.index > 0)
-        self.next.setEnabled(not state.is_last)
         self._links.setVisible(state.is_last)
         self._question.setVisible(asked is not None or state.is_last)
         self.next_lesson.setVisible(has_next_lesson)
-        self.place.setText(f"{state.index + 1} / {state.total}")
-        widest = self.place.fontMetrics().horizontalAdvance(f"{state.total} / {state.total}")
-        self.place.setMinimumWidth(widest + 12)  # so that no button moves from step to step
-        self.languages.set_value(state.language)
         if new:
             self._scroll.verticalScrollBar().setValue(0)
         elif before is not None and state.verdict is not before.verdict:
@@ -166,15 +153,12 @@ class LessonCard(QFrame):
 
     def text(self) -> str:
         """The step's sentences, its question and what was said to the answer."""
-        shown = (self._title, self._say, self._ask, self._feedback)
+        shown = (self.head.title, self._say, self._ask, self._feedback)
         return "\n".join(label.text().replace(BREAK, "") for label in shown if label.text())
 
     def _say_words(self, state: GuideState) -> None:
         step, language = state.step, state.language
         asked = step.question
-        title = _titled(step, language)
-        self._title.setText(breakable(_shortened(title)))
-        self._title.setToolTip(title if len(title) > _LONGEST else "")
         self._say.setText(breakable(step.say.said(language)))
         self._ask.setText(breakable(asked.ask.said(language)) if asked is not None else "")
         chinese = language == "zh"
@@ -189,26 +173,8 @@ class LessonCard(QFrame):
         )
         for widget, english, other in words:
             widget.setText(other if chinese else english)
-        self._set_arrows(self.width() >= _WIDE)
-        for button, english, other in (
-            (self.place, self.tr("All steps of this lesson"), "这一课的所有步骤"),
-            (self.leave, self.tr("Leave the lesson"), "离开这一课"),
-        ):
-            button.setToolTip(other if chinese else english)
-            button.setAccessibleName(other if chinese else english)
         self.field.setPlaceholderText("数" if chinese else self.tr("a number"))
         self.field.setAccessibleName(self._ask.text())
-
-    def _set_arrows(self, wide: bool) -> None:
-        """The way back and on, in words where there is room."""
-        chinese = self._state is not None and self._state.language == "zh"
-        for button, arrow, english, other in (
-            (self.back, "◂", self.tr("◂ back"), "◂ 上一步"),
-            (self.next, "▸", self.tr("next ▸"), "下一步 ▸"),
-        ):
-            said = other if chinese else english
-            button.setText(said if wide else arrow)
-            button.setAccessibleName(said.strip("◂▸ "))
 
     def _set_feedback(self, state: GuideState) -> None:
         chinese = state.language == "zh"
@@ -298,41 +264,9 @@ class LessonCard(QFrame):
             self.answered.emit(sender.place)
 
     @Slot()
-    def _on_place(self) -> None:
-        self.fill_steps()
-        at = self.steps.actions()[self._state.index] if self._state is not None else None
-        self.steps.popup(self.place.mapToGlobal(QPoint(0, self.place.height())), at)
-
-    def fill_steps(self) -> None:
-        """All steps into the menu `steps`, the present one checked."""
-        self.steps.clear()
-        state = self._state
-        for index, step in enumerate(() if state is None else state.script.steps):
-            words = _titled(step, state.language if state is not None else "en")
-            action = self.steps.addAction(_shortened(words).replace("&", "&&"))
-            action.setCheckable(True)
-            action.setChecked(state is not None and index == state.index)
-            action.setData(index)
-
-    @Slot(QAction)
-    def _on_step_chosen(self, action: QAction) -> None:
-        self.step_asked.emit(int(action.data()))
-
-    @Slot()
     def _on_again(self) -> None:
-        self._ask_step(0)
-
-    @Slot()
-    def _on_back(self) -> None:
-        self._ask_step(-1)
-
-    @Slot()
-    def _on_next(self) -> None:
-        self._ask_step(1)
-
-    def _ask_step(self, on: int) -> None:
         if self._state is not None:
-            self.step_asked.emit(self._state.index + on)
+            self.step_asked.emit(self._state.index)
 
     # --------------------------------------------------------------------------------------------------------- layout
 
@@ -348,10 +282,9 @@ class LessonCard(QFrame):
         self._columns.setStretch(0, _WORDS if wide else 0)
         self._columns.setStretch(1, _QUESTION if wide else 0)
         self._columns.setStretch(2, 0 if wide else 1)
-        self._head.setDirection(across if wide else down)
+        self.head.arrange(wide=wide)
         self._onwards.setDirection(across if wide else down)
         self._arrange_choices(self._columns_in(width))
-        self._set_arrows(wide)
 
     def _question_width(self, width: int) -> int:
         """Pixels across the inside of the question's frame in a card of ``width``."""
@@ -384,7 +317,7 @@ class LessonCard(QFrame):
             parts.append(self._links.sizeHint().height())
         question = sum(parts) + _LINE_GAP * (len(parts) - 1) + 2 * _INSIDE[1] + 2 if parts else 0
         body = max(words, question) if wide else words + _BESIDE + question
-        return _TOP + self._head.sizeHint().height() + _GAP + body + _BOTTOM + 2
+        return _TOP + self.head.sizeHint().height() + _GAP + body + _BOTTOM + 2
 
     def _told_height(self, asked: LessonQuestion, across: int) -> int:
         """What the longest that is said to an answer takes, with its mark and "show me" beside it."""
@@ -403,27 +336,14 @@ class LessonCard(QFrame):
         self._level = level
         pixels = _PIXELS[level]
         for label, of in (
-            (self._title, _TITLE), (self._say, _SAY), (self._ask, _ASK), (self._feedback, _TOLD), (self._mark, _TOLD),
-            (self._prompt, _OTHER),
+            (self.head.title, _TITLE), (self._say, _SAY), (self._ask, _ASK), (self._feedback, _TOLD),
+            (self._mark, _TOLD), (self._prompt, _OTHER),
         ):  # fmt: skip
             write_in(label, pixels[of])
         for choice in self.choices:
             choice.use_pixels(pixels[_OTHER])
 
     def _lay_out(self) -> None:
-        self._head = QBoxLayout(QBoxLayout.Direction.LeftToRight)
-        self._head.setSpacing(10)
-        self._head.addWidget(self._title, 1)
-        steps = QHBoxLayout()
-        steps.setSpacing(10)
-        steps.addWidget(self.languages)
-        for segment in self.languages.buttons.values():
-            segment.setMinimumWidth(34)
-        for button in (self.back, self.place, self.next, self.leave):
-            button.setMinimumWidth(26)
-            steps.addWidget(button)
-        steps.addStretch(0)
-        self._head.addLayout(steps)
         self._number_row = QWidget()
         number = QHBoxLayout(self._number_row)
         number.setContentsMargins(0, 0, 0, 0)
@@ -471,18 +391,9 @@ class LessonCard(QFrame):
         outer = QVBoxLayout(self)
         outer.setContentsMargins(_SIDE, _TOP, _SIDE, _BOTTOM)
         outer.setSpacing(_GAP)
-        outer.addLayout(self._head)
+        outer.addWidget(self.head)
         outer.addWidget(self._scroll, 1)
 
 
 def _asks_a_study(state: GuideState) -> bool:
     return state.step.question is not None and bool(state.step.question.measure.path)
-
-
-def _titled(step: LessonStep, language: Language) -> str:
-    """A step's id and title."""
-    return f"{step.id}  {step.title.said(language)}"
-
-
-def _shortened(title: str) -> str:
-    return title if len(title) <= _LONGEST else f"{title[: _LONGEST - 1]}…"

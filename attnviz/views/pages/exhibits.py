@@ -172,7 +172,6 @@ class ExhibitCard(QWidget):
         self.sums.setVisible(n_queries <= _SUMS_UP_TO)
         self._show_words()
         self._show_tip()
-        self.setAccessibleDescription(self._difference.text())
 
     def _show_tip(self) -> None:
         words = QCoreApplication.translate("Gallery", "click: make this the window's mask ({name})")
