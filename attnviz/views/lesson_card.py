@@ -320,12 +320,13 @@ class LessonCard(QFrame):
         return _TOP + self.head.sizeHint().height() + _GAP + body + _BOTTOM + 2
 
     def _told_height(self, asked: LessonQuestion, across: int) -> int:
-        """What the longest that is said to an answer takes, with its mark and "show me" beside it."""
+        """What the longest that is said to an answer takes, with what stands beside it: its mark, "show me"."""
         language = self._state.language if self._state is not None else "en"
-        beside = self.show_me.sizeHint().width() + self._mark.fontMetrics().horizontalAdvance("✓") + 2 * _GAP
+        mark = self._mark.fontMetrics().horizontalAdvance("✓") + _GAP
+        link = self.show_me.sizeHint().width() + _GAP
         before = self._feedback.text()
         heights = []
-        for words in (asked.right, asked.wrong, asked.show):
+        for words, beside in (asked.right, mark), (asked.wrong, mark + link), (asked.show, 0):
             self._feedback.setText(breakable(words.said(language)))
             heights.append(self._feedback.heightForWidth(across - beside))
         self._feedback.setText(before)
@@ -360,9 +361,10 @@ class LessonCard(QFrame):
         self._links = QWidget()
         self._onwards = QBoxLayout(QBoxLayout.Direction.LeftToRight, self._links)
         self._onwards.setContentsMargins(0, 0, 0, 0)
-        self._onwards.setSpacing(2)
+        self._onwards.setSpacing(8)
         for link in (self.next_lesson, self.own_text, self.check_code):
-            self._onwards.addWidget(link, 1, Qt.AlignmentFlag.AlignLeft)
+            self._onwards.addWidget(link, 0, Qt.AlignmentFlag.AlignLeft)
+        self._onwards.addStretch(1)
         self._question = QFrame()
         self._question.setProperty("card", True)
         asked = QVBoxLayout(self._question)

@@ -44,8 +44,7 @@ class LessonHead(QWidget):
         ways = QHBoxLayout()
         ways.setSpacing(10)
         ways.addWidget(self.languages)
-        for segment in self.languages.buttons.values():
-            segment.setMinimumWidth(34)
+        self.languages.buttons["en"].setMinimumWidth(34)
         for button in (self.back, self.place, self.next, self.leave):
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click leaves the focus, and its keys, on the map
             button.setMinimumWidth(26)
