@@ -21,21 +21,22 @@ def growth(repeats):
 
     A line a length: seconds of the pass, nanoseconds for each of the heads' L² / 2 visible cells, peak memory of the
     pass beyond queries and keys and by token (a process of its own), and the first picture as in `first-picture`.
-    Lengths in turn, the median of at most three rounds. Then the spread of the constant over 16k to 64k: the
-    largest over the smallest, less one.
+    Lengths in turn, of each the same queries and keys, of which a pass knows nothing; the median of at most five
+    rounds after one that warms up. Then the spread of the constant over 16k to 64k: the largest over the smallest,
+    less one.
     """
-    rounds = min(repeats, 3)
+    rounds = min(repeats, 5)
     passes = {length: [] for length in _LENGTHS}
     with torch.inference_mode():
         crew = Crew(CORES)
-        Maps(2048, _HEADS).exact_pass(crew)
-        for _ in range(rounds):
+        maps = {length: Maps(length, _HEADS) for length in _LENGTHS}
+        for number in range(-1, rounds):
             for length in _LENGTHS:
-                maps = Maps(length, _HEADS)
                 time.sleep(0.3)
                 start = time.perf_counter()
-                maps.exact_pass(crew)
-                passes[length].append(time.perf_counter() - start)
+                maps[length].exact_pass(crew)
+                if number >= 0:
+                    passes[length].append(time.perf_counter() - start)
         crew.close()
     lines, constants = [], {}
     for length in _LENGTHS:
