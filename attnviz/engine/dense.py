@@ -21,7 +21,7 @@ from attnviz.spec import JOINT_STAGES, QUERY_KEY_STAGES, AttentionSpec, is_typed
 _BLOCK_CELLS: Final = 1 << 20
 """Cells of the rows that are computed at a time where a map would not fit: some milliseconds of work."""
 
-_TOGETHER_CELLS: Final = 1 << 20
+_TOGETHER_CELLS: Final = 2 << 20
 """Cells of the heads that are computed in one go: some milliseconds, after which an edit can have its turn, and little
 memory beside the buffer, since torch copies what is not contiguous."""
 
