@@ -19,7 +19,7 @@ from attnviz.attention import dropout, masks
 from attnviz.attention.masks import Mask
 from attnviz.spec import JOINT_STAGES, QUERY_KEY_STAGES, AttentionSpec, acts_on_scores, stages_of
 
-_BLOCK = 64
+_BLOCK = 128
 
 _FAINTEST: Final = {"float64": -745.0, "float32": -104.0, "bfloat16": -92.9, "float16": -17.3}
 """Below this a score beside 0 weighs exactly nothing in each dtype."""
