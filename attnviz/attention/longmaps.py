@@ -193,9 +193,10 @@ class HeadMap:
         self, rows: range, cols: tuple[int, int], level: int, space: Workspace, cancelled: Cancelled, *,
         whole_rows: bool = False,
     ) -> tuple[Bins, list[Tensor]] | None:  # fmt: skip
-        """Bins of ``rows`` over ``cols``, and the rows' factors (`planes.FACTORS` but the first); None once cancelled.
+        """Bins of ``rows`` over ``cols``, and the rows' factors; None once cancelled.
 
-        ``whole_rows`` takes all columns, so that the largest of each row of dropped weights is known.
+        The factors are `pixel_rows.FACTORS` but the first. ``whole_rows`` takes all columns, so that the largest
+        of each row of dropped weights is known.
         """
         if whole_rows:
             cols = 0, len(self.keys)

@@ -1,4 +1,4 @@
-"""Tiles of pixels: bins of keys, folded over rows, as they come in from sweeps in any order."""
+"""Tiles of pixels, put together from rows of pixels as they come in from sweeps in any order."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +15,7 @@ from torch import Tensor
 
 from attnviz.attention.bins import Bins
 from attnviz.attention.masks import Mask
+from attnviz.attention.pixel_rows import FACTORS, PixelRows
 from attnviz.attention.pooling import Pooled, Region, pooled_max, to_numpy
 from attnviz.frames import CellClass, Counts
 from attnviz.spec import Pooling
@@ -24,10 +24,6 @@ from attnviz.spec import Pooling
 def side_of(level: int) -> int:
     """Pixels along the side of a tile: fewer where each pixel costs many cells, and a window's edge is dear."""
     return 256 if level <= 4 else 128
-
-
-FACTORS: Final = ("plain", "uniform", "per-row")
-"""What a row may be multiplied by before its pixels are pooled: nothing, its visible keys, or one over its largest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,68 +85,42 @@ class Planes:
         pixels = slice((first - top) // level, -(-(last - top) // level))
         return int(self.exact[pixels].sum()) >= last - first
 
-    def fold(
-        self, bins: Bins, factors: Sequence[Tensor], outside: Tensor | None, *, preview: bool
-    ) -> list[float]:  # fmt: skip
-        """Take in the rows of ``bins``, all of the same level as the tile; the largest finite pixel after each factor.
+    def fold(self, found: PixelRows, outside: Tensor | None, *, preview: bool) -> None:
+        """Take in rows of pixels of the same level as the tile, where each is several cells.
 
-        ``factors`` are (rows,) for all of `FACTORS` but the first. ``outside`` uint8 (columns of the tile,) are the
-        classes where the bins do not reach. Rows are those of whole pixel rows, part of one, or (a preview) one each.
+        ``outside`` uint8 (columns of the tile,) are the classes where the bins do not reach.
         """
-        level, n_rows = self.region.level, len(bins.rows)
-        first = (bins.rows.start - self.region.rows[0]) // level
-        group = 1 if bins.rows.step > 1 else min(n_rows, level)
-        n_pixels = -(-n_rows // group)
-        short = n_pixels * group - n_rows
-        sound = None if bins.sound is None else _grouped(bins.sound[None], group, short, True)[0]
-        left = (bins.left - self.region.cols[0]) // level
-        a, b = max(left, 0), min(left + len(bins.top), self.n_cols)
-        part = slice(a - left, b - left) if a < b else slice(0, 0)
-        if self.factors is not None:
-            return self._put_cells(bins, factors, part, slice(a, max(a, b)), outside)
-        one = _grouped(bins.top[part], group, short, -math.inf)
-        sums = _grouped(bins.total[part], group, short, 0.0)
-        if sound is not None:
-            one, sums = (torch.where(sound, plane, math.nan) for plane in (one, sums))
-        planes: list[list[Tensor]] = [[], []]
-        for factor in (None, *factors)[: len(self.top)]:
-            times = None if factor is None else _grouped(factor[None], group, short, 1.0)
-            planes[0].append((one if times is None else one * times).amax(2).t())
-            if len(planes[1]) < len(self.total):
-                planes[1].append((sums if times is None else sums * times).sum(2).t())
-        top, total = (torch.stack(plane).cpu() for plane in planes)
-        sets = bins.sets[part]
-        if sets.shape[1] == n_rows:
-            sets = _any_bits(_grouped(sets, group, short, 0), sound)
-        sets = sets.t().cpu()
-        heights = np.full(n_pixels, group)
-        heights[-1] -= short
-        pixels, cols = slice(first, first + n_pixels), slice(a, max(a, b))
-        finite = top if sound is None else torch.where(torch.isfinite(top), top, -math.inf)
-        highs = finite.flatten(1).amax(1).tolist() if finite.numel() else []
+        level = self.region.level
+        first = (found.rows.start - self.region.rows[0]) // level
+        left = found.left - self.region.cols[0] // level
+        a, b = max(left, 0), max(min(left + found.n_bins, self.n_cols), 0)
+        pixels, cols = slice(first, first + len(found.heights)), slice(a, max(a, b))
+        part = slice(cols.start - left, cols.stop - left)
         with self._lock:
-            if bins.rows.start in self._came or (preview and self.exact[pixels].any()):
-                return highs
+            if found.rows.start in self._came or (preview and self.exact[pixels].any()):
+                return
             if not preview:
-                self._came.add(bins.rows.start)
-            self._make_room(pixels, heights, preview=preview)
-            seen = self.top[:, pixels, cols]
-            torch.maximum(seen, top.to(seen.dtype), out=seen)
-            if self.total is not self.top:
-                self.total[:, pixels, cols] += total
-            self.sets[pixels, cols] |= sets
-            beyond = [slice(0, cols.start), slice(cols.stop, self.n_cols)] if cols.start < cols.stop else [slice(None)]
-            for where in beyond:
-                self._put_outside(pixels, where, None if sound is None else sound.cpu(), outside)
-        return highs
+                self._came.add(found.rows.start)
+            self._make_room(pixels, found.heights, preview=preview)
+            if cols.start < cols.stop:
+                seen = self.top[:, pixels, cols]
+                torch.maximum(seen, found.top[: len(seen), :, part], out=seen)
+                if self.total is not self.top:
+                    self.total[:, pixels, cols] += found.total[: len(self.total), :, part]
+                self.sets[pixels, cols] |= found.sets[:, part]
+            for where in self._beyond(cols):
+                self._put_outside(pixels, where, found.sound, outside)
 
-    def _put_cells(
-        self, bins: Bins, factors: Sequence[Tensor], part: slice, cols: slice, outside: Tensor | None
-    ) -> list[float]:
-        """`fold` where a pixel is a cell: nothing to pool, and the block's rows come once."""
-        assert self.factors is not None  # noqa: S101 (the caller looked)
-        first = bins.rows.start - self.region.rows[0]
-        rows = slice(first, first + len(bins.rows))
+    def put(self, bins: Bins, factors: Sequence[Tensor], outside: Tensor | None) -> list[float]:
+        """`fold` where a pixel is a cell: nothing to pool, and rows come once. The largest finite cell by factor.
+
+        ``factors`` are (rows,) for all of `FACTORS` but the first.
+        """
+        assert self.factors is not None  # noqa: S101 (there are tiles of cells and tiles of more)
+        first, left = bins.rows.start - self.region.rows[0], bins.left - self.region.cols[0]
+        a, b = max(left, 0), max(min(left + len(bins.top), self.n_cols), 0)
+        rows, cols = slice(first, first + len(bins.rows)), slice(a, max(a, b))
+        part = slice(cols.start - left, cols.stop - left)
         top, sets = bins.top[part].t(), bins.sets[part].t()
         if bins.sound is not None:
             top = torch.where(bins.sound[:, None], top, math.nan)
@@ -163,11 +133,14 @@ class Planes:
             for place, factor in enumerate(factors, 1):
                 self.factors[place, rows] = factor.to("cpu", self.factors.dtype)
             self.folded[rows] = self.exact[rows] = 1
-            beyond = [slice(0, cols.start), slice(cols.stop, self.n_cols)] if cols.start < cols.stop else [slice(None)]
-            for where in beyond:
+            for where in self._beyond(cols):
                 self.top[0, rows, where], self.sets[rows, where] = -math.inf, 0
                 self._put_outside(rows, where, None if bins.sound is None else bins.sound.cpu()[:, None], outside)
             return [float((largest * self.factors[n, rows]).max()) for n in range(len(self.factors))]
+
+    def _beyond(self, cols: slice) -> tuple[slice, ...]:
+        """Columns of the tile that are not ``cols``."""
+        return (slice(0, cols.start), slice(cols.stop, self.n_cols)) if cols.start < cols.stop else (slice(None),)
 
     def _make_room(self, pixels: slice, heights: npt.NDArray[np.intp], *, preview: bool) -> None:
         """Count rows that come in; the first exact ones take the place of previews."""
@@ -198,26 +171,6 @@ class Planes:
         seen |= lost.to(torch.uint8)[:, None] * int(CellClass.NAN)
         for plane in (self.top, self.total):
             plane[:, pixels, where] = torch.where(lost[:, None], math.nan, plane[:, pixels, where])
-
-
-def _grouped(plane: Tensor, group: int, short: int, value: float) -> Tensor:
-    """(bins, rows) as (bins, pixel rows, group), the last group filled up with ``value``."""
-    if short:
-        filler = torch.full((plane.shape[0], short), value, dtype=plane.dtype, device=plane.device)
-        plane = torch.cat((plane, filler), 1)
-    return plane.reshape(plane.shape[0], plane.shape[1] // group, group)
-
-
-def _any_bits(sets: Tensor, sound: Tensor | None) -> Tensor:
-    """Union (bins, pixel rows) of the classes of each group; rows that are not sound are NaN alone."""
-    if sound is not None:
-        sets = torch.where(sound, sets, int(CellClass.NAN)).to(torch.uint8)
-    if sets.shape[2] == 1:
-        return sets[..., 0]
-    union = torch.zeros(sets.shape[:2], dtype=torch.uint8, device=sets.device)
-    for kind in CellClass:
-        union |= (sets & int(kind)).amax(2)
-    return union
 
 
 # -------------------------------------------------------------------------------------------------------- assembling

@@ -24,7 +24,7 @@ from attnviz.attention.masks import Mask
 from attnviz.frames import CellClass
 
 LOG2E: Final = math.log2(math.e)
-CPU_TILE: Final = (256, 2048)
+CPU_TILE: Final = (512, 1024)
 """Rows and keys of a tile on a CPU: 2 MB of float32, near enough for its caches, and a millisecond of work."""
 DEVICE_TILE: Final = (1024, 8192)
 

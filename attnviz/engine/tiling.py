@@ -26,7 +26,8 @@ import torch
 from attnviz.attention.bins import Bins
 from attnviz.attention.devices import Backend, TorchBackend
 from attnviz.attention.longmaps import HeadMap
-from attnviz.attention.planes import FACTORS, Place, Planes, assemble, side_of
+from attnviz.attention.pixel_rows import FACTORS, PixelRows
+from attnviz.attention.planes import Place, Planes, assemble, side_of
 from attnviz.attention.pooling import Pooled, Region
 from attnviz.attention.tiles import CPU_TILE, DEVICE_TILE, Cancelled, Workspace
 from attnviz.engine.crew import Crew, Job
@@ -237,10 +238,15 @@ class Tiling:
         if found is None:
             return None
         bins, factors = found
-        for column in step.columns:
-            tile = self._tile(step.head, Place(step.level, step.band, column))
-            highs = tile.fold(bins, factors, one.outside(tile.region), preview=bool(step.preview))
-            self._extend(step.head, bins.low, highs)
+        tiles = [self._tile(step.head, Place(step.level, step.band, column)) for column in step.columns]
+        if step.level == 1:
+            for tile in tiles:
+                self._extend(step.head, bins.low, tile.put(bins, factors, one.outside(tile.region)))
+        else:
+            pixels = PixelRows.of(bins, factors, means=self._means)
+            self._extend(step.head, bins.low, pixels.highs)
+            for tile in tiles:
+                tile.fold(pixels, one.outside(tile.region), preview=bool(step.preview))
         if not step.preview and step.columns == range(-(-self.shape[1] // side)):
             self._count(step, bins)
         return step
