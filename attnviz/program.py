@@ -278,7 +278,10 @@ class Program(QObject):
         page.spec_edited.connect(self.controller.edit_spec)
         page.view_edited.connect(self.controller.edit_view)
         page.cell_selected.connect(self.controller.select)
-        slots = {"redraw_toggled": self.controller.set_redraws, "pin_toggled": self.controller.toggle_pin}
+        slots = {
+            "redraw_toggled": self.controller.set_redraws, "pin_toggled": self.controller.toggle_pin,
+            "draw_mask_asked": self.window.actions_by_name["draw_mask"].trigger,
+        }  # fmt: skip
         for name, slot in slots.items():
             if hasattr(page, name):
                 getattr(page, name).connect(slot)

@@ -22,7 +22,8 @@ from attnviz.spec import (
     edited,
     make_spec,
 )
-from attnviz.views.pages.masks import MasksPage, fill_text, in_use_words, read_fill
+from attnviz.views.pages.masks import MasksPage, in_use_words
+from attnviz.views.typed_values import fill_text, read_fill
 
 CAT = make_spec(Lesson(name="cat-eats-fish"))
 
@@ -73,31 +74,31 @@ def test_keys_choose_an_order_too(qtbot, page):
 def test_a_mode_and_a_fill_are_chosen_and_said(qtbot, page):
     half = edited(CAT, dtype="float16")
     page.present(snapshot_of(half, selected=Cell(1, 2)))
-    qtbot.mouseClick(page.mode.buttons["add"], Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(page.controls.modes.buttons["add"], Qt.MouseButton.LeftButton)
     assert page.asked_of_it.specs[-1].mask == "add"
     page.present(snapshot_of(edited(half, mask="add"), selected=Cell(1, 2)))
-    line = page.fill.lineEdit()
+    line = page._fields.editors["fill"].lineEdit()
     line.selectAll()
     qtbot.keyClicks(line, "-10")
     qtbot.keyClick(line, Qt.Key.Key_Return)
     assert page.asked_of_it.specs[-1].fill == -10
-    page.fill.setCurrentText("−10⁹")
-    page.fill.textActivated.emit("−10⁹")
+    page._fields.editors["fill"].setCurrentText("−10⁹")
+    page._fields.editors["fill"].textActivated.emit("−10⁹")
     deep = page.asked_of_it.specs[-1]
     assert deep.fill == -1e9
     page.present(snapshot_of(deep))
-    assert "becomes −∞" in page._held.text()
+    assert "becomes −∞" in page.controls._fill_line.text()
     assert not any(card.is_present for card in page.exhibits.cards.values())
 
 
 def test_a_fill_acts_only_where_something_is_filled(page):
-    assert page.fill.isEnabled()
+    assert page._fields.editors["fill"].isEnabled()
     page.present(snapshot_of(edited(CAT, mask="three-step")))
-    assert not page.fill.isEnabled()
+    assert not page._fields.editors["fill"].isEnabled()
 
 
 def test_a_wrong_fill_is_refused_beside_it(qtbot, page):
-    line = page.fill.lineEdit()
+    line = page._fields.editors["fill"].lineEdit()
     line.selectAll()
     qtbot.keyClicks(line, "deep")
     qtbot.keyClick(line, Qt.Key.Key_Return)

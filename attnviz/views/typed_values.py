@@ -14,9 +14,10 @@ from attnviz.spec import SHAPE_FORMS, AnyShape, Drawn, SpecError, parse_shape, s
 translate = QCoreApplication.translate
 
 FILLS: Final[Mapping[str, float]] = MappingProxyType(
-    {"−∞": -math.inf, "−1e9": -1e9, "−1e6": -1e6, "−1e4": -1e4, "0": 0.0}
+    {"−∞": -math.inf, "−10⁹": -1e9, "−10⁶": -1e6, "−10⁴": -1e4, "0": 0.0}
 )
 """Fills to choose from, as they are written."""
+_RAISED: Final = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻"
 SHAPES: Final = SHAPE_FORMS.split(", drawn:", maxsplit=1)[0]
 """The shapes that can be typed in a line; one is drawn on the map, and a file comes from the command line."""
 
@@ -47,8 +48,16 @@ def read_scale(text: str) -> str | float:
 
 
 def read_fill(text: str) -> float:
-    """−∞ or a number."""
-    return read_number("fill", text, translate("Controls", "give −∞ or a number, such as −1e9"))
+    """−∞ or a number, a power of ten as it is written or as it is typed: −10⁹, -1e9."""
+    plain = text.replace(",", "")
+    base, raised = plain.rstrip(_RAISED), ""
+    if base in ("10", "-10", "−10") and base != plain:
+        raised = plain[len(base) :].translate(str.maketrans(_RAISED, "0123456789-"))
+        plain = f"{base[:-2]}1e{raised}"
+    try:
+        return read_number("fill", plain, "")
+    except SpecError:
+        return read_number("fill", text, translate("Controls", "give −∞ or a number, such as −10⁹ or -17.3"))
 
 
 def read_soft_cap(text: str) -> float | None:

@@ -15,13 +15,13 @@ from attnviz.questions import Answer, Question
 from attnviz.questions.compare import CompareAnswer, CompareQuestion, HeadDifference
 from attnviz.session import Snapshot
 from attnviz.spec import QUERY_KEY_STAGES, WEIGHT_STAGES, AttentionSpec, SpecError, shape_text, stages_of
-from attnviz.views.pages.masks import fill_text
 from attnviz.views.pages.names import row_name
 from attnviz.views.pages.number_table import Entry, NumberTable
 from attnviz.views.pages.page import Page
 from attnviz.views.pages.peek_map import PeekMap
 from attnviz.views.pages.reflow import Reflow
 from attnviz.views.segments import Segments
+from attnviz.views.typed_values import fill_text
 
 _PIXELS = 256  # of a map: as many as it has here, and coloured within a frame
 _LABELLED_UP_TO = 24  # keys

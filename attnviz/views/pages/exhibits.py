@@ -120,6 +120,7 @@ class ExhibitCard(QWidget):
         super().__init__(parent)
         self.order = order
         self.exhibit: Exhibit | None = None
+        self._shown: tuple[object, ...] = ()
         self._present = False
         self.map = PeekMap()
         self.sums = RowSums(self.map)
@@ -157,7 +158,10 @@ class ExhibitCard(QWidget):
 
     def show_exhibit(self, exhibit: Exhibit | None, answer: GalleryAnswer, shape: AnyShape, colours: Colours) -> None:
         """The order's weights; None while they are computed."""
-        self.exhibit = exhibit
+        shown = (exhibit, answer.scale, shape, colours)
+        if shown == self._shown:
+            return  # each answer brings those before it along
+        self.exhibit, self._shown = exhibit, shown
         if exhibit is None:
             self.map.clear()
             self._difference.setText("…")
@@ -196,7 +200,7 @@ class ExhibitCard(QWidget):
 
     def clear(self) -> None:
         """Show nothing but the name."""
-        self.exhibit = None
+        self.exhibit, self._shown = None, ()
         self.map.clear()
         self.sums.show_sums(())
         self._difference.setText("")

@@ -7,58 +7,28 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from PySide6.QtCore import QCoreApplication, Qt, Slot
-from PySide6.QtWidgets import QComboBox, QFormLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtCore import QCoreApplication, Signal, Slot
+from PySide6.QtWidgets import QLabel, QWidget
 
 from attnviz.figure.marks import cell_number, percentage, row_sum
 from attnviz.questions import Answer, Question
 from attnviz.questions.gallery import DTYPES, ORDERS, FillDepth, GalleryAnswer, GalleryQuestion, MaskedRow
 from attnviz.session import Snapshot
-from attnviz.spec import (
-    SHAPE_FORMS,
-    AnyShape,
-    AttentionSpec,
-    SpecError,
-    edited,
-    fill_words,
-    parse_shape,
-    shape_text,
-)
+from attnviz.spec import AttentionSpec, SpecError, edited
 from attnviz.spec.fills import number_words
 from attnviz.views.fields import Fields, muted_label
+from attnviz.views.mask_controls import MaskControls, without_effect
 from attnviz.views.pages.exhibits import Exhibits
 from attnviz.views.pages.names import row_name
 from attnviz.views.pages.number_table import Entry, NumberTable
 from attnviz.views.pages.page import Page
-from attnviz.views.segments import Segments
+from attnviz.views.typed_values import fill_text
 
-_FILLS = (-math.inf, -1e9, -1e6, -1e4, 0.0)
 _PERCENT_FROM = 0.005  # smaller shares are written as powers of ten
-_RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
-_NAMED = {-math.inf: "−∞", -1e9: "−10⁹", -1e6: "−10⁶", -1e4: "−10⁴", 0.0: "0"}
 
 
 def _tr(text: str) -> str:
     return QCoreApplication.translate("MasksPage", text)
-
-
-def fill_text(fill: float) -> str:
-    """A fill as it is written here: −∞, −10⁹, −17.3."""
-    return _NAMED.get(fill) or f"{fill:,.10g}".replace("-", "−")
-
-
-def read_fill(text: str) -> float:
-    """The number that ``text`` names: −∞, -inf, −10⁹, -1e9, −17.3. Raises `SpecError` for anything else."""
-    plain = text.strip().replace("−", "-").replace(",", "").replace("∞", "inf")
-    base, raised = plain.rstrip("⁰¹²³⁴⁵⁶⁷⁸⁹⁻"), ""
-    if base != plain and base in ("10", "-10"):
-        raised = plain[len(base) :].translate(_RAISED)
-        plain = f"{base[:-2]}1e{raised}"
-    try:
-        fill = float(plain)
-    except ValueError:
-        raise SpecError("fill", f"fill is {text!r}: give −∞ or a number, such as −10⁹ or -17.3") from None
-    return fill
 
 
 def order_of(spec: AttentionSpec) -> str | None:
@@ -109,7 +79,9 @@ def in_use_words(snapshot: Snapshot) -> str:
 
 
 class MasksPage(Page):
-    """A click on a map of the gallery makes it the window's mask."""
+    """A click on a map of the gallery makes it the window's mask. ``draw_mask_asked``: it is to be drawn on the map."""
+
+    draw_mask_asked = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -122,7 +94,7 @@ class MasksPage(Page):
         self._in_use.setWordWrap(True)
         self.body.addWidget(self._in_use)
         self._make_limits()
-        self._fields = Fields(self, _without_effect)
+        self._fields = Fields(self, without_effect)
         self._fields.spec_edited.connect(self.spec_edited)
         self._make_controls()
         self._make_tables()
@@ -131,15 +103,8 @@ class MasksPage(Page):
 
     # --------------------------------------------------------------------------------------------------------- making
 
-    def _heading(self, text: str) -> None:
-        label = QLabel(text)
-        label.setProperty("role", "heading")
-        label.setContentsMargins(0, 8, 0, 0)
-        label.setWordWrap(True)
-        self.body.addWidget(label)
-
     def _make_limits(self) -> None:
-        self._heading(self.tr("HOW DEEP MUST A FILL LIE?"))
+        self.heading(self.tr("HOW DEEP MUST A FILL LIE?"))
         self._depth_words = muted_label()
         self.body.addWidget(self._depth_words)
         self.limits = NumberTable()
@@ -147,62 +112,19 @@ class MasksPage(Page):
         self.body.addWidget(self.limits)
 
     def _make_controls(self) -> None:
-        self._heading(self.tr("THE WINDOW'S MASK"))
-        choices = [
-            ("none", self.tr("none")), ("three-step", self.tr("three-step")), ("neg-inf", "−∞"),
-            ("multiply", self.tr("multiply")), ("add", self.tr("add")),
-        ]  # fmt: skip
-        self.mode = Segments(choices)
-        tips = {
-            "none": self.tr("every word sees all"),
-            "three-step": self.tr("softmax, × triangle, ÷ row sum"),
-            "neg-inf": self.tr("the fill over hidden scores, then the softmax"),
-            "multiply": self.tr("the mistake: softmax, × triangle, and no division"),
-            "add": self.tr("scores + M, where M is 0 or the fill, then the softmax"),
-        }
-        for value, tip in tips.items():
-            self.mode.buttons[value].setToolTip(tip)
-        row = QVBoxLayout()
-        self._fields.add("mask", self.mode, self.mode.chosen, self.mode.set_value, words=self.tr("mask"), into=row)
-        self.body.addLayout(row)
-        form = QFormLayout()
-        form.setRowWrapPolicy(QFormLayout.RowWrapPolicy.DontWrapRows)
-        form.setLabelAlignment(Qt.AlignmentFlag.AlignLeft)
-        self.fill = QComboBox()
-        self.fill.setEditable(True)
-        self.fill.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
-        self.fill.addItems([fill_text(fill) for fill in _FILLS])
-        self.fill.setToolTip(self.tr("what hidden scores are filled with: choose one, or type any number"))
-        line = self.fill.lineEdit()
-        assert line is not None  # noqa: S101 (it is editable)
-        line.setMaxLength(24)
-        line.editingFinished.connect(self._on_fill_typed)
-        self.fill.textActivated.connect(self._on_fill)
-        self._fields.add_row("fill", self.tr("fill"), form, self.fill, self._show_fill)
-        self._held = muted_label()
-        form.addRow(self._held)
-        tip = self.tr("which keys a query may see: {forms}").format(forms=SHAPE_FORMS)
-        self._fields.add_line(
-            "mask_shape", self.tr("shape"), form, _read_shape, tip, write=shape_text, longest=1000
-        )  # fmt: skip
-        self.body.addLayout(form)
-        boolean = muted_label()
-        boolean.setText(
-            self.tr(
-                "A boolean mask: in scaled_dot_product_attention, and in a mask's file here, True keeps a cell; "
-                "in nn.MultiheadAttention True drops it."
-            )
-        )
-        self.body.addWidget(boolean)
+        self.heading(self.tr("THE WINDOW'S MASK"))
+        self.controls = MaskControls(self._fields)
+        self.controls.draw_asked.connect(self.draw_mask_asked)
+        self.body.addWidget(self.controls)
 
     def _make_tables(self) -> None:
-        self._heading(self.tr("A ROW THAT SEES NOTHING: ITS ANSWERS"))
+        self.heading(self.tr("A ROW THAT SEES NOTHING: ITS ANSWERS"))
         self._row_words = muted_label()
         self.body.addWidget(self._row_words)
         self.masked_row = NumberTable()
         self.masked_row.setAccessibleName(self.tr("a fully masked row"))
         self.body.addWidget(self.masked_row)
-        self._heading(self.tr("WHAT A HIDDEN CELL STILL WEIGHS, FILL BY FILL"))
+        self.heading(self.tr("WHAT A HIDDEN CELL STILL WEIGHS, FILL BY FILL"))
         self._fill_words = muted_label()
         self.body.addWidget(self._fill_words)
         self.depths = NumberTable()
@@ -216,12 +138,9 @@ class MasksPage(Page):
         self._fields.present(snapshot)
         spec = snapshot.spec
         self.exhibits.set_present(order_of(spec))
-        self._held.setText(fill_words(spec) or "")
-        self._held.setVisible(bool(self._held.text()))
+        self.controls.present(snapshot, spec)
         self._in_use.setText(in_use_words(snapshot))
         self._in_use.setVisible(bool(self._in_use.text()))
-        if self._answer is not None:
-            self._show_depths(self._answer)
         question = self.question()
         if self.active and question != self._asked:
             self._asked = question
@@ -264,10 +183,11 @@ class MasksPage(Page):
     def show_answer(self, answer: Answer) -> None:
         if not isinstance(answer, GalleryAnswer) or self.snapshot is None:
             return
-        self._answer = answer
+        known, self._answer = self._answer, answer
         self.exhibits.show_answer(answer, answer.question.spec.mask_shape, self.snapshot.view.colours)
-        self._show_masked_row(answer)
-        self._show_depths(answer)
+        if known is None or known.depths is not answer.depths:  # a question's answers differ in their exhibits alone
+            self._show_masked_row(answer)
+            self._show_depths(answer)
 
     def take_failure(self, sentence: str) -> None:
         super().take_failure(sentence)
@@ -297,8 +217,7 @@ class MasksPage(Page):
         return Entry(names[row.how] + dtype)
 
     def _show_depths(self, answer: GalleryAnswer) -> None:
-        assert self.snapshot is not None  # noqa: S101 (asked for one)
-        lit = 1 + DTYPES.index(self.snapshot.spec.dtype)
+        lit = 1 + DTYPES.index(answer.question.spec.dtype)
         largest = _number(answer.largest)
         self._depth_words.setText(
             self.tr(
@@ -343,41 +262,6 @@ class MasksPage(Page):
             self.spec_edited.emit(edited(self.snapshot.spec, **changes))
         except SpecError as error:
             self.say(str(error))
-
-    def _show_fill(self, fill: float) -> None:
-        if self.fill.currentText() != fill_text(fill):
-            self.fill.setEditText(fill_text(fill))
-
-    @Slot(str)
-    def _on_fill(self, text: str) -> None:
-        try:
-            self._fields.edit("fill", read_fill(text))
-        except SpecError as error:
-            self._fields.say("fill", str(error))
-
-    @Slot()
-    def _on_fill_typed(self) -> None:
-        line = self.fill.lineEdit()
-        if line is not None and line.isModified():
-            line.setModified(False)
-            self._on_fill(line.text())
-
-
-def _without_effect(spec: AttentionSpec) -> dict[str, str]:
-    reasons = {}
-    if not spec.fills:
-        reasons["fill"] = "only the masks −∞ and add fill"
-    if spec.mask == "none":
-        reasons["mask_shape"] = "nothing is masked"
-    return reasons
-
-
-def _read_shape(text: str) -> AnyShape:
-    shape = parse_shape(text)
-    if shape is None:
-        forms = SHAPE_FORMS.removesuffix(" or FILE.npy")
-        raise SpecError("mask_shape", f"mask_shape is {text!r}: give {forms}; a file is given on the command line")
-    return shape
 
 
 def _weight(weight: float) -> str:
