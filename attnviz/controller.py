@@ -11,6 +11,7 @@ import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from attnviz.frames import (
+    STORY_KEYS,
     Failure,
     Finished,
     Frame,
@@ -29,8 +30,6 @@ from attnviz.worker import Job, Worker
 
 FRAME_MS = 16
 _DRAIN_MS = 33  # painting twelve maps takes a third of this, and computing waits for part of it
-STORY_KEYS = 4096
-"""A row of more keys is not told key by key."""
 _REDRAW_MS = 700  # between two draws of dropout, while it draws by itself
 _ROW_MS = 300  # so long a question about the pointer's cell waits behind one for the selected row
 

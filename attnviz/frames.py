@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -304,6 +304,10 @@ class RowStages:
     def last(self) -> str:
         """The last query × key stage: what is mixed in the end."""
         return "dropped_weights" if "dropped_weights" in self.stages else "weights"
+
+
+STORY_KEYS: Final = 4096
+"""A row of more keys is not told key by key: the strip below the map tells it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

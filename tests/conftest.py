@@ -13,6 +13,11 @@ import pytest
 from hypothesis import settings
 from PySide6.QtCore import QSettings
 from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+from taught import settle
+
+from attnviz import app
+from attnviz.program import Program
 
 # A deadline would make a test of the mathematics a test of the machine.
 settings.register_profile("attnviz", deadline=None)
@@ -41,6 +46,18 @@ def fresh_settings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest
     for layout in (QSettings.Format.NativeFormat, QSettings.Format.IniFormat):
         QSettings.setPath(layout, QSettings.Scope.UserScope, str(folder))
     return folder
+
+
+@pytest.fixture
+def program(qtbot: QtBot, tmp_path: Path) -> Iterator[Program]:
+    """The program as it opens, in a window of 1280 × 800 that has come to rest."""
+    made = app.build_window(None, QSettings(str(tmp_path / "s.ini"), QSettings.Format.IniFormat))
+    qtbot.addWidget(made.window)
+    made.window.resize(1280, 800)
+    made.window.show()
+    settle(qtbot, made)
+    yield made
+    made.window.close()
 
 
 @pytest.fixture(autouse=True)

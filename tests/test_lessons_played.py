@@ -2,9 +2,10 @@
 
 import pytest
 from lesson_answers import ANSWERS, TORCH_DRAWS, wrong_for
-from PySide6.QtCore import QPoint, QSettings, Qt
+from PySide6.QtCore import QPoint, Qt
+from taught import settle
 
-from attnviz import app, lesson_files, measures
+from attnviz import lesson_files, measures
 from attnviz.guide import Verdict, answer_words
 from attnviz.questions import Answer
 from attnviz.questions.exam import EXAM_MASKS, ExamQuestion
@@ -15,28 +16,6 @@ pytestmark = pytest.mark.usefixtures("qapp")
 LEFT = Qt.MouseButton.LeftButton
 BACK_EVERY = 6
 """After so many steps a person goes back one, and answers it once more."""
-
-
-@pytest.fixture
-def program(qtbot, tmp_path):
-    made = app.build_window(None, QSettings(str(tmp_path / "s.ini"), QSettings.Format.IniFormat))
-    qtbot.addWidget(made.window)
-    made.window.resize(1280, 800)
-    made.window.show()
-    settle(qtbot, made)
-    yield made
-    made.window.close()
-
-
-def settle(qtbot, program):
-    def calm():
-        now, teaching = program.session.snapshot(), program.teaching
-        story = now.story is not None and now.picture is not None and now.story.now.spec == now.picture.spec
-        there = now.picture is not None and now.picture.complete and not now.running
-        there = there and (now.picture.spec, now.picture.view) == program.controller.wanted()
-        return there and teaching._coming is None and teaching._to_select is None and story
-
-    qtbot.waitUntil(calm, timeout=20_000)
 
 
 def press(qtbot, program, key):

@@ -1,36 +1,15 @@
 """Lessons played in the whole window, by the hands of a person: keys, clicks, typing."""
 
 import pytest
-from PySide6.QtCore import QPoint, QSettings, Qt
+from PySide6.QtCore import QPoint, Qt
+from taught import settle
 
-from attnviz import app, lesson_files, measures
+from attnviz import lesson_files, measures
 from attnviz.guide import Verdict
 from attnviz.session import Cell
 from attnviz.spec import Text, View, edited, make_spec, stages_of
 
 pytestmark = pytest.mark.usefixtures("qapp")
-
-
-@pytest.fixture
-def program(qtbot, tmp_path):
-    made = app.build_window(None, QSettings(str(tmp_path / "s.ini"), QSettings.Format.IniFormat))
-    qtbot.addWidget(made.window)
-    made.window.resize(1280, 800)
-    made.window.show()
-    settle(qtbot, made)
-    yield made
-    made.window.close()
-
-
-def settle(qtbot, program):
-    def calm():
-        now, teaching = program.session.snapshot(), program.teaching
-        story = now.story is not None and now.picture is not None and now.story.now.spec == now.picture.spec
-        there = now.picture is not None and now.picture.complete and not now.running
-        there = there and (now.picture.spec, now.picture.view) == program.controller.wanted()
-        return there and teaching._coming is None and teaching._to_select is None and story
-
-    qtbot.waitUntil(calm, timeout=20_000)
 
 
 def press(qtbot, program, key, modifier=Qt.KeyboardModifier.NoModifier):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
@@ -98,16 +99,11 @@ class Mask:
         Whole runs are filled beside each block of rows, and only the cells around the edge of what is visible look at
         a mask: with 1,024 keys that takes a tenth of ``masked_fill_``'s time, which reads a mask for every cell.
         """
-        rows = range(self.n_queries) if rows is None else rows
-        right = left + cells.shape[-1]
-        for top in range(0, len(rows), _BLOCK):
-            block = rows[top : top + _BLOCK]
-            part = cells[..., top : top + len(block), :]
-            lo, hi = (min(max(edge, left), right) for edge in self.span(block))
-            part[..., : lo - left].fill_(value)
-            part[..., hi - left :].fill_(value)
-            for a, b in self.edges(block, (lo, hi)):
-                part[..., a - left : b - left].masked_fill_(self.hidden(block, (a, b), cells.device), value)
+        for part, hidden in self._hidden_parts(cells, rows, left):
+            if hidden is None:
+                part.fill_(value)
+            else:
+                part.masked_fill_(hidden, value)
         return cells
 
     def add(self, cells: Tensor, value: float, rows: range | None = None, left: int = 0) -> Tensor:
@@ -115,20 +111,25 @@ class Mask:
 
         What S + M gives with an M of 0 and ``value``: −∞ on a score of +∞ is NaN.
         """
+        for part, hidden in self._hidden_parts(cells, rows, left):
+            if hidden is None:
+                part.add_(value)
+            else:
+                part.add_(torch.zeros_like(hidden, dtype=cells.dtype).masked_fill_(hidden, value))
+        return cells
+
+    def _hidden_parts(self, cells: Tensor, rows: range | None, left: int) -> Iterator[tuple[Tensor, Tensor | None]]:
+        """Parts of ``cells``, and which of their cells are hidden: bool (rows, columns), None for all of them."""
         rows = range(self.n_queries) if rows is None else rows
         right = left + cells.shape[-1]
         for top in range(0, len(rows), _BLOCK):
             block = rows[top : top + _BLOCK]
             part = cells[..., top : top + len(block), :]
             lo, hi = (min(max(edge, left), right) for edge in self.span(block))
-            part[..., : lo - left].add_(value)
-            part[..., hi - left :].add_(value)
+            yield part[..., : lo - left], None
+            yield part[..., hi - left :], None
             for a, b in self.edges(block, (lo, hi)):
-                hidden = self.hidden(block, (a, b), cells.device)
-                part[..., a - left : b - left].add_(
-                    torch.zeros_like(hidden, dtype=cells.dtype).masked_fill_(hidden, value)
-                )
-        return cells
+                yield part[..., a - left : b - left], self.hidden(block, (a, b), cells.device)
 
     def edges(self, rows: range, span: tuple[int, int]) -> list[tuple[int, int]]:
         """The columns within ``span`` in which some of ``rows`` may see something and others not."""

@@ -275,7 +275,7 @@ class Engine:
         if long:
             panels = long_thumbnails(self._dense, spec, head, opened, side)
         else:
-            panels = self._dense.thumbnails(spec, head, stages_of(spec), opened, cancelled, rows=None)
+            panels = self._dense.thumbnails(spec, head, stages_of(spec), opened, cancelled)
         for panel in panels:
             if cancelled():
                 return

@@ -231,18 +231,11 @@ class Dense:
         return self._mixed[1]
 
     def thumbnails(
-        self,
-        spec: AttentionSpec,
-        head: int,
-        names: tuple[str, ...],
-        opened: Opened,
-        cancelled: Cancelled,
-        *,
-        rows: range | None,
+        self, spec: AttentionSpec, head: int, names: tuple[str, ...], opened: Opened, cancelled: Cancelled
     ) -> Iterator[Panel]:
-        """A panel of each stage of one head, named ``thumbnail:STAGE``, from some of its ``rows`` or all of them."""
+        """A panel of each stage of one head, named ``thumbnail:STAGE``."""
         per_head = {name for name in names if name not in JOINT_STAGES}
-        result = self.head(spec, head, per_head, opened, rows=rows)
+        result = self.head(spec, head, per_head, opened)
         for name in names:
             if cancelled():
                 return
@@ -250,7 +243,7 @@ class Dense:
                 panel = self.panel_of(spec, name, head, result)
                 panel.name = f"thumbnail:{name}"
                 yield panel
-            elif name == "inputs" or rows is None:
+            else:
                 cells = self.joint_stage(spec, name, opened, cancelled)
                 if cells is None:
                     return

@@ -15,7 +15,7 @@ from attnviz.views.keys_page import KeysPage
 from attnviz.views.lesson_card import LessonCard
 from attnviz.views.module_page import ModulePage
 from attnviz.views.palette import Palette
-from attnviz.views.side import scrolled
+from attnviz.views.scrolled import scrolled
 from attnviz.views.source_editor import SourceEditor
 
 

@@ -25,8 +25,9 @@ from attnviz.views.mask_switch import MaskSwitch
 from attnviz.views.pipeline_strip import PipelineStrip
 from attnviz.views.row_card.card import RowCard
 from attnviz.views.row_strip import RowStrip
+from attnviz.views.scrolled import scrolled
 from attnviz.views.sentence_card import SentenceCard
-from attnviz.views.side import PAGES, Side, scrolled
+from attnviz.views.side import PAGES, Side
 from attnviz.views.status_line import StatusLine
 from attnviz.views.token_strip import TokenStrip
 

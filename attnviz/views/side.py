@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QScrollArea, QStackedWidget, QTabBar, QVBoxLayout,
 
 from attnviz.session import Snapshot
 from attnviz.views.pages.page import Page
+from attnviz.views.scrolled import scrolled
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,17 +152,6 @@ class Side(QWidget):
         name = TABS[place].name
         self.show_page(name)
         self.page_chosen.emit(name)
-
-
-def scrolled(page: QWidget) -> QScrollArea:
-    """``page`` in an area that scrolls where it does not fit."""
-    area = QScrollArea()
-    area.setWidgetResizable(True)
-    area.setFrameShape(QScrollArea.Shape.NoFrame)
-    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-    area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-    area.setWidget(page)
-    return area
 
 
 def said(words: object) -> str:

@@ -54,13 +54,13 @@ class HeadsPage(Page):
         self._compared = QLabel()
         self._compared.setWordWrap(True)
         self.body.addWidget(self._compared)
-        self._heading(self.tr("WHY THE TWO CLASSES AS PRINTED IN THE BOOK DIFFER"))
+        self.heading(self.tr("WHY THE TWO CLASSES AS PRINTED IN THE BOOK DIFFER"))
         self.ladder = NumberTable()
         self.ladder.setAccessibleName(self.tr("reasons taken away one by one"))
         self.body.addWidget(self.ladder)
         self._ladder_words = muted_label()
         self.body.addWidget(self._ladder_words)
-        self._heading(self.tr("A TENSOR OF SHAPE (1, 2, 3, 4) TIMES ITS TRANSPOSE"))
+        self.heading(self.tr("A TENSOR OF SHAPE (1, 2, 3, 4) TIMES ITS TRANSPOSE"))
         self.products = (PeekMap(most=200), PeekMap(most=200))
         self._products = Reflow(150, (2, 1))
         self._products.set_widgets(self.products)
@@ -69,13 +69,6 @@ class HeadsPage(Page):
         self.body.addWidget(self._product_words)
         self.body.addStretch(1)
         self._say_question()
-
-    def _heading(self, text: str) -> None:
-        label = QLabel(text)
-        label.setProperty("role", "heading")
-        label.setContentsMargins(0, 8, 0, 0)
-        label.setWordWrap(True)
-        self.body.addWidget(label)
 
     def _say_question(self) -> None:
         self.say(

@@ -77,6 +77,14 @@ class Page(QFrame):
     def say(self, sentence: str) -> None:
         self._sentence.setText(sentence)
 
+    def heading(self, text: str) -> None:
+        """Begin another part of the page."""
+        label = QLabel(text)
+        label.setProperty("role", "heading")
+        label.setContentsMargins(0, 8, 0, 0)
+        label.setWordWrap(True)
+        self.body.addWidget(label)
+
     def set_active(self, active: bool) -> None:
         """The page came into sight, or went out of it: its study is then called off."""
         self.active = active

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QStackedWidget, QVBoxLayout, QWidget
 
 from attnviz.figure.fonts import sized
+from attnviz.frames import STORY_KEYS
 from attnviz.session import Cell, Snapshot
 from attnviz.views.row_card import metrics
 from attnviz.views.row_card.bars import ColumnHeads, KeyBars
@@ -15,8 +16,9 @@ from attnviz.views.row_card.foot import Foot
 from attnviz.views.row_card.formula import Line, Run, mix_lines, softmax_lines, sum_lines
 from attnviz.views.row_card.formula_box import FormulaBox
 from attnviz.views.row_card.head import HeadLine
-from attnviz.views.row_card.lines import MOST_KEYS, RowLines, row_lines
+from attnviz.views.row_card.lines import RowLines, row_lines
 from attnviz.views.row_card.top_k import TopKSwitch
+from attnviz.views.scrolled import scrolled
 
 _MOST_DIMS = 8
 _LEAST_KEYS = 2  # lines of keys that are in sight in the smallest card
@@ -52,8 +54,8 @@ class RowCard(QFrame):
         self._words.setWordWrap(True)
         self._words.setTextFormat(Qt.TextFormat.PlainText)
         self._words.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._key_scroll, self._context_scroll = _scroll(self.bars), _scroll(self.context)
-        self._formula_scroll = _scroll(self.formula)
+        self._key_scroll, self._context_scroll = scrolled(self.bars), scrolled(self.context)
+        self._formula_scroll = scrolled(self.formula)
         self._pages = QStackedWidget()
         self._pages.addWidget(self._words)
         self._page = self._story_page()
@@ -118,7 +120,7 @@ class RowCard(QFrame):
         if snapshot.selected is None or outline is None:
             self._forget(self.tr("Click a word, or use the arrows."))
             return
-        if outline.n_keys > MOST_KEYS:
+        if outline.n_keys > STORY_KEYS:
             words = self.tr("A row of {n} keys is told by the strip below the map.")
             self._forget(words.format(n=f"{outline.n_keys:,}"))
             return
@@ -237,13 +239,3 @@ class RowCard(QFrame):
     def _on_sum_chosen(self) -> None:
         self._written = None if self._written == _SUM else _SUM
         self._show()
-
-
-def _scroll(widget: QWidget) -> QScrollArea:
-    area = QScrollArea()
-    area.setWidgetResizable(True)
-    area.setFrameShape(QFrame.Shape.NoFrame)
-    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-    area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-    area.setWidget(widget)
-    return area

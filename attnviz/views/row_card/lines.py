@@ -21,9 +21,6 @@ from attnviz.session import Snapshot
 from attnviz.spec import AttentionSpec, TypedWeights, held
 from attnviz.views.row_card import numbers
 
-MOST_KEYS: Final = 4096
-"""A longer row is told by the strip below the map alone."""
-
 _LARGEST_EXPONENT: Final = MappingProxyType({"float16": 11.09, "bfloat16": 88.7, "float32": 88.7, "float64": 709.7})
 """From which score on e^s overflows, by dtype."""
 
