@@ -148,8 +148,8 @@ def test_of_a_long_map_the_range_of_the_sums_is_said(page):
 def test_how_deep_a_fill_must_lie_stands_there_for_all_dtypes_at_once(page, dtype):
     page.present(snapshot_of(edited(CAT, dtype=dtype), selected=Cell(1, 2)))
     assert page.limits.as_text().split("\n")[0] == "\tfloat16\tbfloat16\tfloat32\tfloat64"
-    assert line_of(page.limits, "how far below") == ["17.3", "92.9", "104", "745"]
-    assert line_of(page.limits, "so a fill here below") == ["−15.3", "−90.9", "−102", "−743"]
+    assert line_of(page.limits, "how far below") == ["17.33", "92.88", "103.97", "745.13"]
+    assert line_of(page.limits, "so a fill here below") == ["−15.33", "−90.88", "−101.97", "−743.13"]
     assert "(here 2)" in page._depth_words.text()
 
 

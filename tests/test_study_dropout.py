@@ -1,6 +1,7 @@
 """Many draws of dropout: what theory says of a row's sums, of the mean map and of rows that vanish, and its page."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from made_pictures import picture_of, snapshot_of
 from attnviz import cli, rendering
 from attnviz.cli_study import SpecOptions, study_command
 from attnviz.engine import Engine
-from attnviz.frames import CellClass, RowQuestion
+from attnviz.frames import CellClass, RowQuestion, Scale
 from attnviz.questions.dropout import DropoutQuestion, sums_deviation
 from attnviz.session import Cell, Snapshot
 from attnviz.spec import (
@@ -335,3 +336,17 @@ def test_the_command_takes_the_specs_options(monkeypatch, capsys):
     assert "p^1 = 50 %" in capsys.readouterr().out
     for wrong in (("dropout",), ("dropout", *spec, "--head", "all"), ("dropout", *spec, "--head", "3")):
         assert cli.run(["study", *wrong]) == 2
+
+
+def test_a_number_has_the_colour_that_it_has_in_the_window(page):
+    drawn = make_spec(Lesson(name="cat-eats-fish"), dropout=0.5, mask="none")
+    page.present(snapshot(drawn, row=1))
+    page.set_active(True)
+    run(page)
+    shown = [page.row, page.whole_map, page.mean_map]
+    assert [one.frame.scale.high == 1 for one in shown] == [False] * 3
+    own = [one.frame.rgb for one in shown]
+    looked = snapshot(drawn, row=1)
+    page.present(replace(looked, view=View(norm="unit", colours="cividis")))
+    assert [one.frame.scale for one in shown] == [Scale(0.0, 1.0)] * 3
+    assert all((one.frame.rgb != was).any() for one, was in zip(shown, own, strict=True))

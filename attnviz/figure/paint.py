@@ -104,6 +104,8 @@ def paint_colour_bar(painter: QPainter, plan: layout.FigureLayout, frame: Frame,
     painter.setFont(sized(12 * unit))
     painter.setPen(style.muted)
     ticks = colour.quantity_ticks(scale)
+    if view.norm == "unit" and frame.stage == "dropped_weights":  # what was kept is larger than it was
+        ticks[-1] = ticks[-1][0], f"≥ {ticks[-1][1]}"
     if view.norm == "per-head":
         ticks = [(0.0, ticks[0][1]), (1.0, QCoreApplication.translate("Figure", "max"))]
     words_w = 18 * unit

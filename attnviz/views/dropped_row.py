@@ -14,6 +14,7 @@ from attnviz import colour
 from attnviz.figure import cells, marks, paint
 from attnviz.figure.fonts import draw_text, load_fonts, sized, text_width
 from attnviz.frames import CellClass, Counts, Frame, Scale, Values, level_for
+from attnviz.spec import Colours
 from attnviz.views.plot import style_of
 from attnviz.views.small_map import pooled_max
 
@@ -45,29 +46,31 @@ class DroppedRow(QWidget):
 
     def show_row(
         self, before: Values, after: Values, masked: npt.NDArray[np.bool_], dropped: npt.NDArray[np.bool_],
-        names: Sequence[str], *, weights: bool = True,
+        names: Sequence[str], *, scale: Scale | None = None, colours: Colours = "viridis",
     ) -> None:  # fmt: skip
         """Show ``after`` (C,), with ``before`` (C,) below it; ``masked`` and ``dropped`` are bool (C,).
 
-        ``names`` are of the keys, or of the dimensions where these are no ``weights``.
+        ``names`` are of the keys, and ``scale`` is that of weights; None where ``after`` is a context vector, whose
+        dimensions ``names`` are then.
         """
         kinds = np.full(len(after), int(CellClass.ORDINARY), np.uint8)
-        if weights:
+        if scale is not None:
             kinds[after == 0] = int(CellClass.ZERO)
         kinds[dropped] = int(CellClass.DROPPED)
         kinds[masked] = int(CellClass.MASKED)
         kinds[np.isnan(after)] = int(CellClass.NAN)
-        finite = after[np.isfinite(after)]
-        most = float(np.abs(finite).max()) if finite.size else 0.0
-        scale = Scale(0.0, max(most, 1e-9)) if weights else Scale(-(most or 1.0), most or 1.0, diverging=True)
+        stage = "dropped_context" if scale is None else "dropped_weights"
+        if scale is None:
+            finite = after[np.isfinite(after)]
+            most = float(np.abs(finite).max()) if finite.size else 0.0
+            scale = Scale(-(most or 1.0), most or 1.0, diverging=True)
         level = level_for(len(after), 1024)
         values, classes = after[None], kinds[None]
         if level > 1:
             values, classes = pooled_max(values, classes, level)
-        stage = "dropped_weights" if weights else "dropped_context"
         self._frame = Frame(
             0, "head:0", stage, 0, (0, 1), (0, len(after)), level, values, classes,
-            colour.paint_values(values, classes, scale, "viridis"), scale, Counts(),
+            colour.paint_values(values, classes, scale, colours), scale, Counts(),
         )  # fmt: skip
         self._before, self._names = before, names
         self.update()

@@ -9,7 +9,6 @@ import numpy as np
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QWidget
 
-from attnviz.colour import LINEAR_UP_TO_KEYS, choose_scale
 from attnviz.frames import Scale
 from attnviz.questions import Answer, Question
 from attnviz.questions.compare import CompareAnswer, CompareQuestion, HeadDifference
@@ -106,8 +105,6 @@ class ComparePage(Page):
         question = self.question()
         if question is None:
             self._answer = None
-        elif self._answer is not None and self._answer.question == question:
-            self._show_maps(self._answer)  # in the window's present colours
         if self.active and question != self._asked:
             self._asked = question
             if question is not None:
@@ -191,9 +188,9 @@ class ComparePage(Page):
         maps, tokens = answer.maps, answer.tokens
         n_queries = maps.a.shape[0]
         whole = maps.level == 1 and len(tokens) <= _LABELLED_UP_TO
-        shown = {"tokens": tokens if whole else (), "colours": self.snapshot.view.colours}
+        shown = {"tokens": tokens if whole else (), "colours": self.colours}
         sums = whole and answer.question.stage.endswith("weights")
-        scale = self._scale(answer)
+        scale = self.scale_of(maps.scale, len(tokens)) if answer.question.stage in WEIGHT_STAGES else maps.scale
         colours = "" if scale == Scale(0.0, 1.0) else self._scale_words(scale)
         for view, spec, name, values, classes in (
             (self.a, answer.question.a, self._names()[0], maps.a, maps.a_classes),
@@ -217,13 +214,9 @@ class ComparePage(Page):
             caption=caption, **shown,  # type: ignore[arg-type]
         )  # fmt: skip
 
-    def _scale(self, answer: CompareAnswer) -> Scale:
-        """The window's scale of short weights, where it is one for all maps; else the one that both maps share."""
-        maps, norm = answer.maps, self.snapshot.view.norm if self.snapshot is not None else "auto"
-        n_keys = len(answer.tokens)
-        if answer.question.stage in WEIGHT_STAGES and n_keys <= LINEAR_UP_TO_KEYS and norm in ("unit", "log"):
-            return choose_scale(answer.question.stage, norm, n_keys, 0.0, maps.scale.high)
-        return maps.scale
+    def show_look(self) -> None:
+        if self._answer is not None and self._answer.question == self.question():
+            self._show_maps(self._answer)
 
     def _scale_words(self, scale: Scale) -> str:
         words = self.tr("colours {low} to {high}, log") if scale.curve == "log" else self.tr("colours {low} to {high}")

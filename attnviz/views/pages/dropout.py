@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+import numpy.typing as npt
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 
 from attnviz.figure.axes import number_words
-from attnviz.frames import CellClass, Outline, RowStages, Scale
+from attnviz.frames import CellClass, Outline, RowStages, Scale, Values
 from attnviz.questions import Answer, Question
 from attnviz.questions.dropout import DropoutAnswer, DropoutQuestion
 from attnviz.session import Snapshot
@@ -240,30 +243,38 @@ class DropoutPage(Page):
             return
         if drawn is not None and drawn.dropped is not None:
             stages = drawn.stages
-            names = self._names(len(stages["weights"]))
-            self.row.show_row(stages["weights"], stages["dropped_weights"], drawn.masked, drawn.dropped, names)
+            self._show_weights(stages["weights"], stages["dropped_weights"], drawn.masked, drawn.dropped)
             self._say_row(drawn.row, float(np.nansum(stages["dropped_weights"])))
         elif drawn is not None and "dropped_context" in drawn.stages:
             before, after = drawn.stages["context"], drawn.stages["dropped_context"]
-            nothing = np.zeros(len(before), bool)
             outline = self._outline()
-            names = outline.dims if outline is not None else ()
-            self.row.show_row(before, after, nothing, (after == 0) & (before != 0), names, weights=False)
+            self._show_context(before, after, outline.dims if outline is not None else ())
             self._say_row(drawn.row, float(np.nansum(after)))
         elif drawn is not None:  # inference
             weights = drawn.stages["weights"]
-            names = self._names(len(weights))
-            self.row.show_row(weights, weights, drawn.masked, np.zeros(len(weights), bool), names)
+            self._show_weights(weights, weights, drawn.masked, np.zeros(len(weights), bool))
             self.row_words.setText(
                 self.tr("inference: nothing is dropped, row {n} is what it was").format(n=self._name(drawn.row))
             )
         elif self.answer is not None:
             answer = self.answer
-            on_weights = answer.site == "weights"
-            names = self._names(len(answer.cells)) if on_weights else ()
-            dropped = ~answer.kept & ~answer.masked
-            self.row.show_row(answer.cells, answer.dropped_row, answer.masked, dropped, names, weights=on_weights)
+            if answer.site == "weights":
+                self._show_weights(answer.cells, answer.dropped_row, answer.masked, ~answer.kept & ~answer.masked)
+            else:
+                self._show_context(answer.cells, answer.dropped_row, ())
             self._say_row(answer.row, float(np.nansum(answer.dropped_row)))
+
+    def _show_weights(
+        self, before: Values, after: Values, masked: npt.NDArray[np.bool_], dropped: npt.NDArray[np.bool_]
+    ) -> None:
+        n_keys = len(after)
+        most = float(after[np.isfinite(after)].max(initial=1e-9))
+        scale = self.scale_of(Scale(0.0, most), n_keys)
+        self.row.show_row(before, after, masked, dropped, self._names(n_keys), scale=scale, colours=self.colours)
+
+    def _show_context(self, before: Values, after: Values, dims: Sequence[str]) -> None:
+        dropped = (after == 0) & (before != 0)
+        self.row.show_row(before, after, np.zeros(len(before), bool), dropped, dims)
 
     def _say_row(self, row: int, total: float) -> None:
         words = self.tr("row {n} in this draw, Σ {total} · below each cell: before dropout")
@@ -296,9 +307,13 @@ class DropoutPage(Page):
         self._show_sums(answer)
         self._show_errors(answer)
         self._show_vanished(answer)
-        if answer.mean_map is not None and answer.whole_map is not None and answer.hidden_map is not None:
-            self._show_maps(answer)
+        self.show_look()
         self.verdict.setText(self._told(answer))
+
+    def show_look(self) -> None:
+        answer = self.answer
+        if answer is not None and answer.mean_map is not None:
+            self._show_maps(answer)
 
     def _told(self, answer: DropoutAnswer) -> str:
         row, n = answer.row, int(answer.n_visible[answer.row])
@@ -342,7 +357,9 @@ class DropoutPage(Page):
         finite = answer.whole_map[np.isfinite(answer.whole_map) & ~hidden]
         most = float(np.abs(finite).max()) if finite.size else 1.0
         most = most or 1.0
-        scale = Scale(0.0, most) if weights else Scale(-most, most, diverging=True)
+        scale = Scale(-most, most, diverging=True)
+        if weights:
+            scale = self.scale_of(Scale(0.0, most), len(answer.tokens))
         tokens = answer.tokens if weights and max(hidden.shape) <= _LABELLED_MAP else ()
         stage = "weights" if weights else "context"
         told = (
@@ -352,7 +369,13 @@ class DropoutPage(Page):
         for view, values, title in told:
             sound = np.where(np.isnan(values), int(CellClass.NAN), kinds).astype(np.uint8)
             view.show_matrix(
-                np.asarray(values, np.float64), sound, scale=scale, tokens=tokens, title=title, stage=stage
+                np.asarray(values, np.float64),
+                sound,
+                scale=scale,
+                colours=self.colours,
+                tokens=tokens,
+                title=title,
+                stage=stage,
             )
 
 

@@ -221,6 +221,9 @@ class ExamPage(Page):
         self.slider.blockSignals(blocked)
         self._show_step()
 
+    def show_look(self) -> None:
+        self._show_step()
+
     def take_end(self) -> None:
         super().take_end()
         self._refresh_buttons()
@@ -253,7 +256,7 @@ class ExamPage(Page):
             masked = np.triu(np.ones(weights.shape, bool), 1) & ((weights == 0) & (curve.mask != "none"))
             kinds = np.where(masked, int(CellClass.MASKED), int(CellClass.ORDINARY)).astype(np.uint8)
             self._map_for(curve.mask)[1].show_matrix(
-                weights, kinds, scale=Scale(0.0, 1.0), colours=self._colours, tokens=answer.sample, numbers=False,
+                weights, kinds, scale=Scale(0.0, 1.0), colours=self.colours, tokens=answer.sample, numbers=False,
                 sums=hides,
             )  # fmt: skip
         self._maps_words.setText(
@@ -264,10 +267,6 @@ class ExamPage(Page):
         self._verdict.setText("\n".join(self._told(curve, answer.floor, at) for curve in answer.curves))
         needed = self._verdict.heightForWidth(self._verdict.width())
         self._verdict.setMinimumHeight(max(needed, self._verdict.minimumHeight()))  # a step must not move the plot
-
-    @property
-    def _colours(self) -> str:
-        return self.snapshot.view.colours if self.snapshot is not None else "viridis"
 
     def _plot_of(self, answer: ExamAnswer, at: int) -> Plot:
         curves: list[Curve] = []

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWi
 
 from attnviz.figure.fonts import draw_text, load_fonts, sized
 from attnviz.figure.marks import row_sum
+from attnviz.frames import Scale
 from attnviz.questions.gallery import ORDERS, Exhibit, GalleryAnswer
 from attnviz.spec import AnyShape, Colours
 from attnviz.views import theme
@@ -156,9 +157,11 @@ class ExhibitCard(QWidget):
     def sizeHint(self) -> QSize:
         return QSize(180, 250)
 
-    def show_exhibit(self, exhibit: Exhibit | None, answer: GalleryAnswer, shape: AnyShape, colours: Colours) -> None:
+    def show_exhibit(
+        self, exhibit: Exhibit | None, n_keys: int, shape: AnyShape, scale: Scale, colours: Colours
+    ) -> None:
         """The order's weights; None while they are computed."""
-        shown = (exhibit, answer.scale, shape, colours)
+        shown = (exhibit, scale, shape, colours)
         if shown == self._shown:
             return  # each answer brings those before it along
         self.exhibit, self._shown = exhibit, shown
@@ -166,12 +169,10 @@ class ExhibitCard(QWidget):
             self.map.clear()
             self._difference.setText("…")
             return
-        n_queries, n_keys = len(exhibit.row_sums), len(answer.tokens)
+        n_queries = len(exhibit.row_sums)
         whole = exhibit.level == 1
         self.map.set_shape(shape if whole else None, n_queries, n_keys)
-        self.map.show_matrix(
-            exhibit.values, exhibit.classes, scale=answer.scale, colours=colours,
-        )  # fmt: skip
+        self.map.show_matrix(exhibit.values, exhibit.classes, scale=scale, colours=colours)
         self.sums.show_sums(exhibit.row_sums.tolist())
         self.sums.setVisible(n_queries <= _SUMS_UP_TO)
         self._show_words()
@@ -251,11 +252,11 @@ class Exhibits(Reflow):
             card.chosen.connect(self.chosen)
         self.set_widgets([*self.cards.values()])
 
-    def show_answer(self, answer: GalleryAnswer, shape: AnyShape, colours: Colours) -> None:
+    def show_answer(self, answer: GalleryAnswer, shape: AnyShape, scale: Scale, colours: Colours) -> None:
         """Every exhibit that has come."""
         found = {exhibit.order: exhibit for exhibit in answer.exhibits}
         for order, card in self.cards.items():
-            card.show_exhibit(found.get(order), answer, shape, colours)
+            card.show_exhibit(found.get(order), len(answer.tokens), shape, scale, colours)
 
     def clear(self) -> None:
         """Nothing but names."""

@@ -177,6 +177,10 @@ class HeadsPage(Page):
             gap = Entry(short_number(step.difference))
         return [words[step.name], *shapes, gap]
 
+    def show_look(self) -> None:
+        if self._answer is not None:
+            self._show_product(self._answer)
+
     def _show_product(self, answer: HeadsAnswer) -> None:
         product = answer.product
         high = float(product.at_once.max())
@@ -184,7 +188,12 @@ class HeadsPage(Page):
             values = product.at_once[head]
             kinds = np.full(values.shape, int(CellClass.ORDINARY), np.uint8)
             shown.show_matrix(
-                values, kinds, scale=Scale(0.0, high), title=self.tr("head {n}").format(n=head), stage="scores"
+                values,
+                kinds,
+                scale=Scale(0.0, high),
+                colours=self.colours,
+                title=self.tr("head {n}").format(n=head),
+                stage="scores",
             )
         self._product_words.setText(
             self.tr("Computed at once and head by head: equal bit for bit.")

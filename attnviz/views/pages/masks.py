@@ -145,6 +145,7 @@ class MasksPage(Page):
         if self.active and question != self._asked:
             self._asked = question
             if question is None:
+                self._answer = None
                 self.exhibits.clear()
             self._say_question()
             self.ask()
@@ -184,13 +185,20 @@ class MasksPage(Page):
         if not isinstance(answer, GalleryAnswer) or self.snapshot is None:
             return
         known, self._answer = self._answer, answer
-        self.exhibits.show_answer(answer, answer.question.spec.mask_shape, self.snapshot.view.colours)
+        self.show_look()
         if known is None or known.depths is not answer.depths:  # a question's answers differ in their exhibits alone
             self._show_masked_row(answer)
             self._show_depths(answer)
 
+    def show_look(self) -> None:
+        answer = self._answer
+        if answer is not None:
+            scale = self.scale_of(answer.scale, len(answer.tokens))
+            self.exhibits.show_answer(answer, answer.question.spec.mask_shape, scale, self.colours)
+
     def take_failure(self, sentence: str) -> None:
         super().take_failure(sentence)
+        self._answer = None
         self.exhibits.clear()
 
     def _show_masked_row(self, answer: GalleryAnswer) -> None:
@@ -277,7 +285,7 @@ def _short(weight: float) -> str:
 
 
 def _number(number: float) -> str:
-    """A depth or a limit in three digits: 17.3, −102, 10⁹, ∞."""
+    """A depth or a limit to a hundredth: 17.33, −101.97, 10⁹, ∞."""
     if abs(number) >= 1e4:
         return number_words(float(f"{number:.1g}"))
-    return fill_text(round(number, 1 if abs(number) < 100 else 0) + 0.0)
+    return fill_text(round(number, 2) + 0.0)

@@ -5,8 +5,11 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
+from attnviz.colour import LINEAR_UP_TO_KEYS, choose_scale
+from attnviz.frames import Scale
 from attnviz.questions import Answer, Question
 from attnviz.session import Snapshot
+from attnviz.spec import Colours, View
 
 
 class Page(QFrame):
@@ -63,7 +66,12 @@ class Page(QFrame):
 
     def present(self, snapshot: Snapshot) -> None:
         """Show what belongs to ``snapshot``; emits nothing but ``asked``, and that only while active."""
-        self.snapshot = snapshot
+        before, self.snapshot = self.snapshot, snapshot
+        if before is not None and _look(before) != _look(snapshot):
+            self.show_look()
+
+    def show_look(self) -> None:
+        """The window's colours or their scale are others: show what stands there in them."""
 
     def show_answer(self, answer: Answer) -> None:
         """Show a partial or whole answer of this page's study."""
@@ -71,6 +79,20 @@ class Page(QFrame):
     def question(self) -> Question | None:
         """What this page would ask of its study now, None for nothing."""
         return None
+
+    # What a page takes from the window -----------------------------------------------------------------------------
+
+    @property
+    def colours(self) -> Colours:
+        """The window's colour map."""
+        return self.snapshot.view.colours if self.snapshot is not None else View().colours
+
+    def scale_of(self, own: Scale, n_keys: int) -> Scale:
+        """The window's scale of short weights, where it is one for all maps; else ``own``: one number, one colour."""
+        norm = self.snapshot.view.norm if self.snapshot is not None else View().norm
+        if n_keys <= LINEAR_UP_TO_KEYS and norm in ("unit", "log"):
+            return choose_scale("weights", norm, n_keys, 0.0, own.high)
+        return own
 
     # What all pages share ------------------------------------------------------------------------------------------
 
@@ -137,3 +159,7 @@ class Page(QFrame):
     def take_end(self) -> None:
         self._running = None
         self._line.hide()
+
+
+def _look(snapshot: Snapshot) -> tuple[str, str]:
+    return snapshot.view.norm, snapshot.view.colours

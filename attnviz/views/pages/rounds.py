@@ -208,6 +208,9 @@ class RoundsPage(Page):
         unmasked = self._asked is not None and self._asked.spec.mask == "none"
         return self.tr("one pass") if unmasked else self.tr("one masked pass")
 
+    def show_look(self) -> None:
+        self._show_round()
+
     def _show_round(self) -> None:
         answer = self.answer
         if answer is None or not answer.done:
@@ -236,7 +239,7 @@ class RoundsPage(Page):
         pale = self.tr("pale: computed before, and thrown away") if n > 1 else " "  # its line stays free
         thrown = self.tr("1 row is thrown away") if n == 2 else self.tr("{n} rows are thrown away").format(n=n - 1)
         self.map.show_matrix(
-            values, kinds, scale=Scale(0.0, 1.0), tokens=answer.tokens,
+            values, kinds, scale=Scale(0.0, 1.0), colours=self.colours, tokens=answer.tokens,
             title=self.tr("round {n}").format(n=n) + (f": {thrown}" if n > 1 else ""),
             caption=pale, faded=n - 1, row=n - 1, grown=n,
         )  # fmt: skip
