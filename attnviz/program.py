@@ -16,7 +16,7 @@ from attnviz.controller import Controller
 from attnviz.filing import Filing
 from attnviz.gestures import Gestures
 from attnviz.questions import Answer
-from attnviz.session import Session, Snapshot
+from attnviz.session import Cell, Session, Snapshot
 from attnviz.spec import AttentionSpec, Drawn, SpecError, View, edited, to_json
 from attnviz.spec.worked import typed_form
 from attnviz.study_lane import StudyLane
@@ -28,6 +28,7 @@ from attnviz.views.row_card.card import RowCard
 from attnviz.views.story import story
 from attnviz.views.theme import apply_theme
 from attnviz.views.token_strip import TokenStrip
+from attnviz.views.typed_cells import is_masked
 from attnviz.worker import EngineLike, Worker
 
 if TYPE_CHECKING:
@@ -254,6 +255,8 @@ class Program(QObject):
             self.controller.refuse(error)
             return
         self.controller.edit_spec(changed)
+        hidden = is_masked(self.session.snapshot(), Cell(edit.row, edit.col))
+        self.window.status_line.say(self.tr("the mask hides this cell: no weight follows from it") if hidden else "")
 
     @Slot(object)
     def _on_mask_drawn(self, shape: Drawn) -> None:

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication
 from attnviz import app
 from attnviz.frames import CellClass, shown_class
 from attnviz.session import Cell
-from attnviz.spec import Drawn, Lesson, View, edited, make_spec
+from attnviz.spec import Drawn, Lesson, TypedScores, View, edited, make_spec
 from attnviz.views import theme
 
 CAT = make_spec(Lesson(name="cat-eats-fish"), mask="none")
@@ -123,6 +123,28 @@ def test_a_score_is_turned_up_until_three_step_is_nan_and_minus_infinity_is_not(
     assert program.session.snapshot().picture.heads[0].values[1] == pytest.approx([0.1192, 0.8808, 0.0], abs=5e-5)
 
 
+def test_a_number_typed_behind_the_mask_is_said_to_change_nothing(qtbot, opened):
+    program = opened(make_spec(TypedScores(scores=((2.0, 0.0), (1.0, 1.0))), mask="neg-inf"), View())
+    status = program.window.status_line
+    for cell, words in ((Cell(0, 1), "the mask hides this cell"), (Cell(1, 0), "")):
+        program.controller.select(cell)
+        press(qtbot, program, Qt.Key.Key_E)
+        qtbot.keyClicks(program.window.focusWidget(), "3")
+        qtbot.keyClick(program.window.focusWidget(), Qt.Key.Key_Return)
+        settle(qtbot, program)
+        assert program.session.snapshot().spec.source.scores[cell.row][cell.col] == 3
+        assert status._said.text().startswith(words)
+        assert bool(status._said.text()) == bool(words)
+
+
+def test_draws_by_itself_only_where_something_is_dropped(qtbot, opened):
+    program = opened()
+    assert not program.window.actions_by_name["redraws"].isEnabled()
+    program.controller.edit_spec(edited(CAT, dropout=0.5))
+    settle(qtbot, program)
+    assert program.window.actions_by_name["redraws"].isEnabled()
+
+
 def test_a_drag_with_alt_changes_the_current_cell_alone_and_is_one_step_of_undo(qtbot, opened):
     program = opened()
     program.controller.select(Cell(1, 2))
@@ -187,6 +209,7 @@ def test_p_pins_a_and_space_shows_it(qtbot, opened):
     now = program.session.snapshot()
     assert now.before is now.pinned
     assert now.before.spec == CAT
+    assert "A is pinned" in program.window.status_line._left.text()
     qtbot.keyPress(program.window.heatmaps, Qt.Key.Key_Space)
     assert program.session.snapshot().shown.spec == CAT
     qtbot.keyRelease(program.window.heatmaps, Qt.Key.Key_Space)

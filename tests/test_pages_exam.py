@@ -67,10 +67,13 @@ def test_run_asks_and_shows_training_beside_the_exam(qtbot, page):
     ]  # fmt: skip
     assert plot.marks[0].at == pytest.approx(math.log(6))
     assert "ln 6 = 1.79" in plot.marks[0].label
+    none, neg_inf = page.table.lines()
+    assert (none[:2], none[3]) == (("no mask", "0.00"), "copied")
+    assert float(none[2]) > 8
+    assert neg_inf == ("−∞", "1.79", "1.79", "guesses")
     words = page._verdict.text()
-    assert "no mask: training says 0.00" in words
-    assert "it copied the answer that stood in its input" in words
-    assert "−∞: training says 1.79, the exam says 1.79: it guesses, as it must." in words
+    assert words == "Copied the answer that stood in its input: no mask. Guesses, as it must: −∞."
+    assert max(curve.y.max() for curve in plot.curves) < plot.y_range[1]
     maps = {name: shown for name, (_, shown, _) in page.maps.items()}
     assert maps["none"].frame.values.diagonal(1).min() > 0.9
     assert not page.running
@@ -79,10 +82,11 @@ def test_run_asks_and_shows_training_beside_the_exam(qtbot, page):
 def test_before_a_run_there_is_no_slider_and_after_it_the_conclusion_stands_under_the_buttons(qtbot, page):
     assert not page.slider.isVisible()
     assert not page._verdict.isVisible()
+    assert not page.table.isVisible()
     click(qtbot, page.run)
     page.asked_of_it.answer(page.asked_of_it.questions[-1])
     assert page.slider.isVisible()
-    places = [page.body.indexOf(widget) for widget in (page._verdict, page.plot, page._steps)]
+    places = [page.body.indexOf(widget) for widget in (page.table, page._verdict, page.plot, page._steps)]
     assert places == sorted(places)
     assert places[0] == 2  # after the masks and the buttons
 
@@ -105,6 +109,7 @@ def test_the_slider_and_replay_go_through_what_was_streamed(qtbot, page):
     page.slider.setValue(4)
     assert page._step.text() == "step 20 of 200"
     assert len(page.plot.plot.curves[0].x) == 5
+    assert [line[3] for line in page.table.lines()] == ["is learning"] * 2
     early = page.maps["none"][1].frame.values
     page.slider.setValue(0)
     assert (page.maps["none"][1].frame.values != early).any()
@@ -123,6 +128,8 @@ def test_stop_keeps_what_was_found(qtbot, page):
     for _ in range(3):
         page.take_answer(next(stream))
     assert page._progress.value() == 20
+    assert [line[3] for line in page.table.lines()] == ["is learning"] * 2  # a verdict waits for the end
+    assert not page._verdict.isVisible()
     assert not page.replay.isEnabled()
     click(qtbot, page._stop)
     assert page.asked_of_it.called_off == ["exam"]

@@ -260,7 +260,7 @@ def test_a_deep_fill_is_compared_as_infinity_is():
 
 
 @pytest.mark.parametrize(("k", "row", "words"), [
-    (1, 1, "Only the largest score was kept."), (2, 1, "Only the 2 largest scores were kept."),
+    (1, 1, "In this row only the largest score was kept."), (2, 1, "In this row only the 2 largest scores were kept."),
     (3, 1, "All 3 scores"), (1, 2, "those as large as the last: 2 in all"),
 ])  # fmt: skip
 def test_top_k_says_how_many_scores_were_kept(k, row, words):

@@ -104,6 +104,12 @@ ROWS: tuple[ActionRow, ...] = (
     _row("about", "Help", QT_TRANSLATE_NOOP("Actions", "About attnviz"), on_map=False),
 )
 
+STARTS = frozenset({
+    "save", "export", "quit", "edit_cell", "copy_picture", "panel_side", "presenter", "numbers", "zoom_in", "training",
+    "stage_back", "pin", "head_next", "cancel", "go_to", "pan_up", "lesson_cat", "lesson_end", "page_module", "about",
+})  # fmt: skip
+"""Actions above which a menu draws a line."""
+
 GROUPS: tuple[tuple[str, object], ...] = (
     ("File", QT_TRANSLATE_NOOP("Actions", "File")),
     ("Edit", QT_TRANSLATE_NOOP("Actions", "Edit")),
@@ -156,7 +162,7 @@ def key_table() -> list[tuple[str, str, str]]:
     for text, hand in (
         (QT_TRANSLATE_NOOP("Actions", "Zoom about the pointer"), QT_TRANSLATE_NOOP("Actions", "wheel, pinch")),
         (QT_TRANSLATE_NOOP("Actions", "Zoom in on a cell"), QT_TRANSLATE_NOOP("Actions", "double-click")),
-        (QT_TRANSLATE_NOOP("Actions", "Type a typed cell's number"), QT_TRANSLATE_NOOP("Actions", "double-click")),
+        (QT_TRANSLATE_NOOP("Actions", "Type a cell's number"), QT_TRANSLATE_NOOP("Actions", "double-click")),
         (QT_TRANSLATE_NOOP("Actions", "Change a typed cell"), QT_TRANSLATE_NOOP("Actions", "Alt and wheel or drag")),
         (QT_TRANSLATE_NOOP("Actions", "Pan"), QT_TRANSLATE_NOOP("Actions", "drag")),
         (QT_TRANSLATE_NOOP("Actions", "Pan sideways"), QT_TRANSLATE_NOOP("Actions", "Shift and wheel")),

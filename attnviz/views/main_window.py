@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 
 from attnviz.figure.paint import DARK, LIGHT
 from attnviz.session import Snapshot
-from attnviz.views.actions import GROUPS, ROWS, build_actions, translated
+from attnviz.views.actions import GROUPS, ROWS, STARTS, build_actions, translated
 from attnviz.views.banner import Banner
 from attnviz.views.heatmaps import Heatmaps
 from attnviz.views.mask_switch import MaskSwitch
@@ -274,6 +274,8 @@ class MainWindow(QMainWindow):
             menu = self.menuBar().addMenu(translated(str(title)))
             for row in ROWS:
                 if row.group == group:
+                    if row.name in STARTS:
+                        menu.addSeparator()
                     menu.addAction(self.actions_by_name[row.name])
 
     def _connect_actions(self) -> None:
@@ -357,6 +359,7 @@ class MainWindow(QMainWindow):
         act["redo"].setEnabled(snapshot.can_redo)
         act["pin"].setChecked(snapshot.pinned is not None)
         act["redraws"].setChecked(snapshot.redraws)
+        act["redraws"].setEnabled(snapshot.spec.drops or snapshot.redraws)
 
     def use_dark(self, dark: bool) -> None:
         """Light or dark maps; the widgets follow the application's palette."""

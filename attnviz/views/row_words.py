@@ -134,9 +134,9 @@ def _largest(row: ToldRow, k: int) -> tuple[str, str]:
     elif kept > k:
         large = translate("Story", "The {k} largest scores were kept, and those as large as the last: {n} in all.")
     elif k == 1:
-        large = translate("Story", "Only the largest score was kept.")
+        large = translate("Story", "In this row only the largest score was kept.")
     else:
-        large = translate("Story", "Only the {k} largest scores were kept.")
+        large = translate("Story", "In this row only the {k} largest scores were kept.")
     large = large.format(n=f"{kept:,}", k=f"{k:,}", asks=_asks(row))
     if row.spec.mask != "none":
         return large, _sees(row) if row.n_hidden else ""

@@ -142,6 +142,8 @@ class StatusLine(QWidget):
             share = 100 * progress.done // max(progress.total, 1)
             parts.append(self.tr("overview {percent} %").format(percent=share))
         parts.append(f"{heads} × {tokens}")
+        if snapshot.pinned is not None:
+            parts.append(self.tr("A is pinned: Space, held, shows it"))
         frame = picture.heads[0] if picture.heads else None
         if frame is not None and frame.level > 1:
             parts.append(marks.pixel_words(frame.level, frame.pooling))

@@ -128,6 +128,13 @@ QCheckBox::indicator:hover, QCheckBox:focus::indicator {{ border-color: {c.accen
 QCheckBox::indicator:checked {{ background: {c.accent}; border-color: {c.accent}; image: url("{_tick(c)}"); }}
 QCheckBox::indicator:disabled {{ border-color: {c.hairline}; }}
 QCheckBox::indicator:checked:disabled {{ background: {c.muted}; border-color: {c.muted}; }}
+QSlider::groove:horizontal {{ background: {c.hairline}; height: 4px; border-radius: 2px; }}
+QSlider::sub-page:horizontal {{ background: {c.accent}; height: 4px; border-radius: 2px; }}
+QSlider::sub-page:horizontal:disabled {{ background: {c.muted}; }}
+QSlider::handle:horizontal {{ background: {c.card}; border: 2px solid {c.accent}; width: 12px; margin: -6px 0;
+  border-radius: 8px; }}
+QSlider::handle:horizontal:hover, QSlider::handle:horizontal:focus {{ background: {c.accent_soft}; }}
+QSlider::handle:horizontal:disabled {{ border-color: {c.muted}; }}
 QSplitter::handle {{ background: transparent; }}
 QTabBar {{ background: transparent; }}
 QTabBar::tab {{ background: transparent; border: none; border-radius: 6px; padding: 4px 5px; margin: 1px;

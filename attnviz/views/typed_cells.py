@@ -9,6 +9,7 @@ from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QMouseEvent, QWheelEvent
 from PySide6.QtWidgets import QWidget
 
+from attnviz.frames import CellClass
 from attnviz.session import Cell, Snapshot
 from attnviz.spec import QUERY_KEY_STAGES, TypedScores, TypedWeights, is_typed
 from attnviz.views.cell_editor import DIGITS, CellEdit, CellEditor
@@ -26,6 +27,14 @@ def is_editable(snapshot: Snapshot | None) -> bool:
     if snapshot is None or snapshot.show_before or snapshot.picture is None:
         return False
     return is_typed(snapshot.spec.source) and snapshot.view.stage in QUERY_KEY_STAGES
+
+
+def is_masked(snapshot: Snapshot, cell: Cell) -> bool:
+    """Whether ``cell`` of the map on the screen is hidden by the mask, so that no number behind it shows."""
+    frame = snapshot.picture.heads[0] if snapshot.picture is not None and snapshot.picture.heads else None
+    if frame is None or frame.level > 1 or cell.row >= frame.classes.shape[0] or cell.col >= frame.classes.shape[1]:
+        return False
+    return bool(int(frame.classes[cell.row, cell.col]) & CellClass.MASKED)
 
 
 def typed_number(snapshot: Snapshot, cell: Cell) -> float | None:

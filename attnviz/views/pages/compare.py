@@ -101,6 +101,7 @@ class ComparePage(Page):
         self._head = min(self._head, max(heads - 1, 0))
         self.head.setCurrentIndex(self._head)
         self.head.setEnabled(heads > 1)
+        self.head.setToolTip(self.tr("the head whose maps are shown") if heads > 1 else self.tr("there is one head"))
         self.pin.setText(self.tr("pin A") if snapshot.pinned is None else self.tr("unpin A"))
         question = self.question()
         if question is None:

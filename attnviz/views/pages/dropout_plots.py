@@ -85,7 +85,7 @@ def errors_plot(answer: DropoutAnswer) -> Plot:
         curves=(
             Curve(steps, answer.largest, tr("largest"), "accent", dots=True),
             Curve(steps, answer.average, tr("mean"), "teal", dots=True),
-            Curve(steps, answer.expected, "1/√N", "muted", dashed=True),
+            Curve(steps, answer.expected, "∝ 1/√N", "muted", dashed=True),
         ),
         x_label=tr("draws N"),
         y_label=tr("how far the mean map is from the undropped one"),

@@ -23,6 +23,7 @@ from attnviz.questions.exam import EXAM_MASKS, ExamAnswer, ExamCurve, ExamQuesti
 from attnviz.session import Snapshot
 from attnviz.spec import Causal
 from attnviz.views.fields import muted_label
+from attnviz.views.pages.number_table import Entry, NumberTable
 from attnviz.views.pages.page import Page
 from attnviz.views.pages.peek_map import PeekMap
 from attnviz.views.pages.reflow import Reflow
@@ -32,8 +33,8 @@ _ROLES: dict[str, Role] = {
     "none": "amber", "fill-0": "violet", "multiply": "teal", "three-step": "green", "neg-inf": "accent",
 }  # fmt: skip
 _LESSON_SEED = 123
-_CEILING = 14.0
-"""Losses above leave the plot; the words have their number."""
+_CEILINGS = (14.0, 24.0, 40.0)
+"""How high the plot reaches: a loss of a layer that copied may be large, and the axis must not move at each step."""
 
 
 class ExamPage(Page):
@@ -48,6 +49,10 @@ class ExamPage(Page):
         self.boxes: dict[str, QCheckBox] = {}
         self._make_choices()
         self._make_buttons()
+        self.table = NumberTable()
+        self.table.setAccessibleName(self.tr("loss in training and in the exam, by mask"))
+        self.table.hide()
+        self.body.addWidget(self.table)
         self._verdict = QLabel()
         self._verdict.setProperty("role", "second")
         self._verdict.setWordWrap(True)
@@ -208,10 +213,10 @@ class ExamPage(Page):
         fresh = self._answer is None or answer.question != self._answer.question
         self._answer = answer
         self._steps.show()
-        self._verdict.show()
+        self.table.show()
         if fresh:
             self._following = True
-            self._verdict.setMinimumHeight(0)
+            self._verdict.hide()
             self._place_maps(answer)
         last = len(answer.curves[0].steps) - 1
         blocked = self.slider.blockSignals(True)
@@ -252,21 +257,25 @@ class ExamPage(Page):
         self.plot.show_plot(self._plot_of(answer, at))
         for curve in answer.curves:
             weights = curve.weights[at]
-            hides = exam_mask(curve.mask)[0] in ("multiply", "three-step")
             masked = np.triu(np.ones(weights.shape, bool), 1) & ((weights == 0) & (curve.mask != "none"))
             kinds = np.where(masked, int(CellClass.MASKED), int(CellClass.ORDINARY)).astype(np.uint8)
             self._map_for(curve.mask)[1].show_matrix(
                 weights, kinds, scale=Scale(0.0, 1.0), colours=self.colours, tokens=answer.sample, numbers=False,
-                sums=hides,
+                sums=True,
             )  # fmt: skip
         self._maps_words.setText(
             self.tr(
-                "One paper's weights. Red: keys after the query; a copier lights up one step right of the diagonal."
+                "Weights on one paper. Red: keys after the query; who copies lights up one step right of the diagonal."
             )
         )
-        self._verdict.setText("\n".join(self._told(curve, answer.floor, at) for curve in answer.curves))
-        needed = self._verdict.heightForWidth(self._verdict.width())
-        self._verdict.setMinimumHeight(max(needed, self._verdict.minimumHeight()))  # a step must not move the plot
+        ended = step == steps
+        self.table.show_lines(
+            ["", self.tr("training"), self.tr("exam"), ""],
+            [self._line_of(curve, answer.floor, at, ended=ended) for curve in answer.curves],
+        )
+        if ended:
+            self._verdict.setText(self._told(answer))
+            self._verdict.show()
 
     def _plot_of(self, answer: ExamAnswer, at: int) -> Plot:
         curves: list[Curve] = []
@@ -277,32 +286,42 @@ class ExamPage(Page):
                                 role))  # fmt: skip
             curves.append(Curve(curve.steps[seen], curve.exam[seen], self.tr("{mask}: exam").format(mask=words), role,
                                 dashed=True))  # fmt: skip
+        highest = max(float(curve.exam.max()) for curve in answer.curves)
         floor = self.tr("nobody honest gets below ln {v} = {floor}").format(
             v=answer.question.vocabulary, floor=f"{answer.floor:.2f}"
         )
         return Plot(
             curves=tuple(curves), marks=(Mark(answer.floor, floor, "ink"),), x_label=self.tr("training steps"),
             y_label=self.tr("loss (nats a letter)"), x_range=(0.0, float(answer.question.steps)),
-            y_range=(0.0, _CEILING),
+            y_range=(0.0, next((top for top in _CEILINGS if top > highest), highest)),
         )  # fmt: skip
 
-    def _told(self, curve: ExamCurve, floor: float, at: int) -> str:
-        """What happened under one mask, up to a step."""
+    def _line_of(self, curve: ExamCurve, floor: float, at: int, *, ended: bool) -> list[Entry | str]:
+        """One mask's losses at a step, and, once its training has ended, what they betray."""
         training, exam = float(curve.training[at]), float(curve.exam[at])
-        numbers = self.tr("{mask}: training says {training}, the exam says {exam}").format(
-            mask=self._mask_words(curve.mask), training=f"{training:.2f}", exam=f"{exam:.2f}"
-        )
-        verdict = curve.verdict(floor, at)
-        if verdict == "copied":
-            if exam_mask(curve.mask)[0] == "multiply":
-                words = self.tr("no weight above the diagonal, and yet it copied: the answer hid in the row's sum")
-            else:
-                words = self.tr("it copied the answer that stood in its input")
-        elif verdict == "honest":
-            words = self.tr("it guesses, as it must")
-        else:
-            words = self.tr("it is still learning")
-        return f"{numbers}: {words}."
+        verdict = curve.verdict(floor, at) if ended else None
+        words = {
+            None: Entry(self.tr("is learning"), "muted"), "copied": Entry(self.tr("copied"), "leak"),
+            "honest": Entry(self.tr("guesses"), "accent"), "between": Entry(self.tr("neither"), "muted"),
+        }[verdict]  # fmt: skip
+        return [self._mask_words(curve.mask), f"{training:.2f}", f"{exam:.2f}", words]
+
+    def _told(self, answer: ExamAnswer) -> str:
+        """What came out, in words."""
+        masks: dict[str, list[str]] = {"copied": [], "honest": [], "between": []}
+        for curve in answer.curves:
+            masks[curve.verdict(answer.floor)].append(curve.mask)
+        by_sums = [mask for mask in masks["copied"] if exam_mask(mask)[0] == "multiply"]
+        told = []
+        for found, words in (
+            ([mask for mask in masks["copied"] if mask not in by_sums],
+             self.tr("Copied the answer that stood in its input: {masks}.")),
+            (by_sums, self.tr("{masks}: no weight above the diagonal, and yet it copied: the answer hid in Σ.")),
+            (masks["honest"], self.tr("Guesses, as it must: {masks}.")),
+        ):  # fmt: skip
+            if found:
+                told.append(words.format(masks=", ".join(map(self._mask_words, found))))
+        return " ".join(told)
 
     # ---------------------------------------------------------------------------------------------------------- replay
 
