@@ -9,6 +9,7 @@ from torch import Tensor
 from attnviz import inputs
 from attnviz.attention import masks
 from attnviz.attention.devices import Backend, DeviceError, TorchBackend
+from attnviz.attention.multihead import MultiHead
 from attnviz.attention.pooling import Panel
 from attnviz.attention.stages import HeadStages
 from attnviz.engine.dense import Dense
@@ -76,3 +77,9 @@ class OpenedSpec:
     def future(self) -> Tensor:
         """Cells (Q, K) whose key stands after their query, bool on the CPU."""
         return masks.hidden(self.n_queries, self.n_keys)
+
+    def module(self) -> MultiHead:
+        """The module, on the spec's device and in its dtype. Only where the source has one."""
+        module = self._opened.module
+        assert module is not None  # noqa: S101 (asked of such a source alone)
+        return module

@@ -1,0 +1,285 @@
+"""``attnviz check``: whether attention leaks, on this machine, in each dtype. Tables on stdout, progress on stderr."""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from attnviz.questions.leak import LeakAnswer, Pattern, Reading
+
+if TYPE_CHECKING:
+    from attnviz.spec import AttentionSpec, View
+    from attnviz.studies.leak import Plan, Testable
+
+CLEAN, LEAKS, ASKED, UNTESTED = 0, 1, 2, 3
+"""Exit statuses."""
+
+MOST_TOKENS: Final = 4096
+
+LOOKS: Final[dict[Pattern, str]] = {
+    "no mask": "no mask: every output takes in later tokens",
+    "mask inverted": "a mask that is inverted: outputs see what comes later, and nothing that came before",
+    "one token too many": "one token too many: each output sees the next token, as with triu(diagonal=2)",
+    "softmax over the wrong axis": "a softmax over the wrong axis: over queries instead of keys",
+    "not divided again": "weights that are masked after the softmax and not divided again",
+    "fill too shallow": "a fill that is too shallow: hidden keys keep a weight, whatever they are",
+    "other item of the batch": "attention over a flattened batch: an item sees the others",
+    "a token blind to itself": "tokens that are blind to themselves, as with triu(diagonal=0): no leak",
+}
+
+
+def check_command(
+    add_spec_options: Callable[[Callable[..., Any]], Callable[..., Any]],
+    read_spec: Callable[[dict[str, Any]], tuple[AttentionSpec, View] | None],
+) -> click.Command:
+    """The command ``check``. ``read_spec`` gives (spec, view) for the options of a spec, None where none is given."""
+
+    @click.command(
+        "check", epilog="Exit status: 0 clean, 1 a leak in the code or NaN, 2 wrong arguments, 3 not tested.",
+        help="Test attention for leaks, on each device and in each dtype: a spec, an nn.Module class, a function that "
+        "returns one, or a function x -> y.",
+    )  # fmt: skip
+    @click.argument("target", required=False, metavar="[SPEC.json | FILE.py:NAME | package.module:NAME]")
+    @click.option("--arg", "arguments", multiple=True, metavar="NAME=VALUE", help="An argument of the constructor.")
+    @click.option("--call", type=click.Choice(["x", "self"]), help="self: pass the input as q, k and v.")
+    @click.option("--scale", "input_scale", type=float, default=1.0, help="Standard deviation of the inputs (1).")
+    @click.option("--timeout", type=click.FloatRange(min=0.1), default=60.0, help="Seconds for one line (60).")
+    @click.option("--strict", is_flag=True, help="A leak in the arithmetic is exit status 1 too.")
+    @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+    def check(target: str | None, *, as_json: bool, strict: bool, timeout: float, **options: Any) -> int:
+        """Exit status."""
+        signal.signal(signal.SIGINT, _leave)  # a kernel hears no exception
+        own = {name: options.pop(name) for name in ("arguments", "call", "input_scale")}
+        if target is not None and target.lower().endswith(".json"):
+            options["spec_file"], target = target, None
+        try:
+            named, subject, plan = _subject(target, own, options, read_spec, timeout)
+            last = _read(named, subject, plan, timeout, quiet=as_json)
+        except RuntimeError as error:
+            if not hasattr(error, "kind"):
+                raise
+            click.echo(f"attnviz: {error}", err=True)
+            return ASKED if error.kind == "asked" else UNTESTED
+        status = status_of(last, plan, strict=strict)
+        if as_json:
+            click.echo(json.dumps(as_object(named, plan, last, status), allow_nan=False))
+        else:
+            click.echo("\n".join(summary(last, plan, status)))
+        return status
+
+    def holder() -> None:
+        """Only carries options."""
+
+    add_spec_options(holder)
+    spec_params: list[click.Parameter] = [*reversed(holder.__click_params__)]  # type: ignore[attr-defined]
+    check.params += [param for param in spec_params if param.name != "scale"]  # a spec's own stands in its file
+    return check
+
+
+def _subject(
+    target: str | None, own: dict[str, Any], options: dict[str, Any],
+    read_spec: Callable[[dict[str, Any]], tuple[AttentionSpec, View] | None], timeout: float,
+) -> tuple[str, Testable, Plan]:  # fmt: skip
+    """What is tested, by name, and how. Raises `SpecError` and `subjects.SubjectError`."""
+    from attnviz.studies.leak import DTYPES, Plan
+
+    given = {name: value for name, value in options.items() if value is not None}
+    dtypes: tuple[str, ...] = DTYPES
+    devices = _devices()
+    if target is None:
+        asked = read_spec({**options, "dtype": None, "device": None})
+        if asked is None:
+            raise click.UsageError("nothing to test: give FILE.py:NAME, package.module:NAME, or a spec")
+        from attnviz import inputs
+        from attnviz.studies.leak.spec_subject import SpecSubject
+
+        subject: Testable = SpecSubject(asked[0])
+        length, named = inputs.count_tokens(asked[0].source)[1], subject.name
+    else:
+        from attnviz import subjects
+
+        odd = sorted(set(given) - {"d_model", "num_heads", "length", "seed", "dtype", "device"})
+        if odd:
+            flags = ", ".join(f"--{name.replace('_', '-')}" for name in odd)
+            raise click.UsageError(f"{flags} belongs to a spec, but {target} is code: use --arg NAME=VALUE")
+        length, named = given.get("length", 32), target
+        wishes = subjects.Wishes(
+            given.get("d_model", 64), given.get("num_heads", 4), length, given.get("seed", 0),
+            _arguments(own["arguments"]), own["call"],
+        )  # fmt: skip
+        with _within(timeout, target):
+            subject = subjects.build(subjects.find(target), target, wishes)
+    if "dtype" in given:
+        dtypes = (given["dtype"],) if given["dtype"] == "float64" else ("float64", given["dtype"])
+    if "device" in given:
+        if given["device"] not in devices:
+            raise click.UsageError(f"there is no device {given['device']} here: choose one of {', '.join(devices)}")
+        devices = (given["device"],)
+    if not 2 <= length <= MOST_TOKENS:
+        raise click.UsageError(f"{length} tokens: a test takes 2 to {MOST_TOKENS:,}")
+    if not 0 < own["input_scale"] < math.inf:
+        raise click.UsageError(f"--scale is {own['input_scale']:g}: give a number above 0")
+    return named, subject, Plan(devices, dtypes, length, own["input_scale"], given.get("seed", 0))
+
+
+def _read(target: str, subject: Testable, plan: Plan, timeout: float, *, quiet: bool) -> LeakAnswer:
+    """The last answer; a line for each reading as it comes."""
+    from attnviz.studies.leak import answers
+
+    stream, last = answers(subject, plan), None
+    if not quiet:
+        click.echo(f"{target}: {plan.length} tokens, seed {plan.seed}; moved: in eps of the largest output")
+        click.echo(f"{'device':8}{'dtype':10}{'inputs':>8}  {'verdict':24}{'moved':>10}  where")
+    while True:
+        with _within(timeout, target):
+            answer = next(stream, None)
+        if answer is None:
+            break
+        last = answer
+        if not quiet:
+            click.echo(line_of(answer.readings[-1]))
+    assert last is not None  # noqa: S101 (a plan has readings)
+    return last
+
+
+def line_of(reading: Reading) -> str:
+    """A reading in a line of a terminal."""
+    figure = "" if reading.verdict == "untested" else f"{reading.figure:.3g}"
+    scale = f"× {reading.scale:g}"
+    where = [] if reading.pair is None else [f"output {reading.pair[0]} ← token {reading.pair[1]}"]
+    if reading.mixes_batch:
+        where.append("mixes the batch")
+    if reading.nan_rows:
+        where.append(
+            f"{reading.nan_rows} rows NaN" + (": Q·Kᵀ overflows, no fault of the mask" if reading.overflows else "")
+        )
+    if reading.lost_rows > 0:
+        where.append(f"{reading.lost_rows} rows lost most of their digits")
+    if 0 < reading.positions < reading.length:
+        where.append(f"{reading.positions} of {reading.length} tokens changed")
+    if reading.remark:
+        where.append(reading.remark)
+    told = f"{reading.device:8}{reading.dtype:10}{scale:>8}  {reading.verdict:24}{figure:>10}  "
+    return (told + " · ".join(where)).rstrip()
+
+
+def status_of(answer: LeakAnswer, plan: Plan, *, strict: bool) -> int:
+    """Exit status, by the readings at the plan's own scale."""
+    own = [reading for reading in answer.readings if reading.scale == plan.scale]
+    if any(reading.verdict == "leak in the code" or reading.mixes_batch for reading in own):
+        return LEAKS
+    if any(reading.nan_rows and not reading.overflows for reading in own):
+        return LEAKS
+    if strict and any(reading.verdict == "leak in the arithmetic" for reading in own):
+        return LEAKS
+    return UNTESTED if all(reading.verdict == "untested" for reading in own) else CLEAN
+
+
+def summary(answer: LeakAnswer, plan: Plan, status: int) -> list[str]:
+    """What it comes to, in sentences."""
+    said: list[str] = []
+    if answer.pattern:
+        said.append(f"It looks like {LOOKS[answer.pattern]}.")
+    own = [reading for reading in answer.readings if reading.scale == plan.scale]
+    for overflows, words in (False, "Some outputs are NaN in {names}."), (True, "Q·Kᵀ is too large for {names}."):
+        names = [reading.dtype for reading in own if reading.nan_rows and reading.overflows is overflows]
+        if names:
+            said.append(words.format(names=", ".join(dict.fromkeys(names))))
+    arithmetic = [reading.dtype for reading in own if reading.verdict == "leak in the arithmetic"]
+    if arithmetic:
+        said.append(
+            f"The arithmetic of {', '.join(dict.fromkeys(arithmetic))} lets later tokens through; the code does not."
+        )
+    tests: tuple[tuple[str, Callable[[Reading], bool]], ...] = (
+        ("leaks", lambda reading: reading.leaks), ("loses most of its digits", lambda reading: reading.lost_rows > 0),
+        ("turns NaN", lambda reading: reading.nan_rows > 0),
+    )  # fmt: skip
+    for words, test in tests:
+        first: dict[float, list[str]] = {}
+        for dtype in dict.fromkeys(reading.dtype for reading in answer.readings):
+            found = next((r for r in answer.readings if r.dtype == dtype and test(r)), None)
+            if found is not None and found.scale > plan.scale:
+                first.setdefault(found.scale, []).append(dtype)
+        for scale, dtypes in sorted(first.items()):
+            factor = (scale / plan.scale) ** 2
+            said.append(f"With inputs × {scale:g}, scores × {factor:,.10g}, it {words} in {', '.join(dtypes)}.")
+    said.append({
+        CLEAN: "Clean: no output moves when a later token changes.", LEAKS: "It fails.",
+        UNTESTED: "It could not be tested.",
+    }[status])  # fmt: skip
+    return said
+
+
+def as_object(target: str, plan: Plan, answer: LeakAnswer, status: int) -> dict[str, Any]:
+    """The whole answer as JSON has it; what is no number there is null or "inf"."""
+    return {
+        "target": target, "tokens": plan.length, "scale": plan.scale, "seed": plan.seed, "status": status,
+        "looks_like": answer.pattern, "blind_to_itself": answer.blind,
+        "readings": [
+            {
+                "device": r.device, "dtype": r.dtype, "scale": r.scale, "verdict": r.verdict,
+                "moved_eps": _plain(r.figure), "pair": r.pair, "positions": r.positions, "nan_rows": r.nan_rows,
+                "lost_rows": r.lost_rows, "overflows": r.overflows, "mixes_batch": r.mixes_batch, "remark": r.remark,
+                "seconds": round(r.seconds, 3),
+            }
+            for r in answer.readings
+        ],
+    }  # fmt: skip
+
+
+def _plain(number: float) -> float | str:
+    return number if math.isfinite(number) else "inf"
+
+
+def _arguments(given: Sequence[str]) -> dict[str, Any]:
+    """NAME=VALUE, where a value that is no Python literal is a word."""
+    found = {}
+    for one in given:
+        name, equals, value = one.partition("=")
+        if not equals or not name.isidentifier():
+            raise click.UsageError(f"--arg {one!r}: give NAME=VALUE, such as --arg n_layers=2")
+        try:
+            found[name] = ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            found[name] = value
+    return found
+
+
+def _devices() -> tuple[str, ...]:
+    from attnviz.engine import Engine
+
+    return tuple(device.name for device in Engine().devices())
+
+
+@contextmanager
+def _within(seconds: float, target: str) -> Iterator[None]:
+    """End the process where the block takes longer: what hangs in a kernel hears no exception."""
+    done = threading.Event()
+
+    def watch() -> None:
+        if not done.wait(seconds):
+            sys.stdout.flush()
+            click.echo(f"attnviz: {target} did not answer within {seconds:g} s: --timeout gives it longer", err=True)
+            sys.stderr.flush()
+            os._exit(UNTESTED)
+
+    threading.Thread(target=watch, name="attnviz-timeout", daemon=True).start()
+    try:
+        yield
+    finally:
+        done.set()
+
+
+def _leave(_number: int, _frame: FrameType | None) -> None:
+    os._exit(130)

@@ -1,0 +1,5 @@
+"""Who sees whom: what a changed token moves, in any module, and what that says of its mask."""
+
+from attnviz.studies.leak.readings import DTYPES, SCALES, Plan, Testable, answers
+
+__all__ = ["DTYPES", "SCALES", "Plan", "Testable", "answers"]

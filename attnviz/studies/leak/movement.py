@@ -1,0 +1,134 @@
+"""How far a module's outputs move when one token of its input changes: a map of who sees whom, without any weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import torch
+from torch import Tensor
+
+Call = Callable[[Tensor], Tensor]
+"""A module under test: inputs (B, L, d) to outputs (B, L, o)."""
+
+ROUNDING_EPS: Final = 8.0
+"""So many eps of the largest output, and no more, are rounding."""
+
+_MOST_NUMBERS: Final = 1 << 24  # of a batch's inputs, so that a batch of all positions of a long input is cut
+
+
+@dataclass(slots=True, eq=False)
+class Movement:
+    """``moved`` float64 (L, L): the largest change of output t's features when token s changes, at [t, s].
+
+    0 is *not one bit*; inf where only one of the two outputs is a number; NaN where neither is, and in the columns of
+    tokens that were not changed. ``changed`` bool (L,) says which were. ``largest`` is the largest finite |output|,
+    ``eps`` that of the outputs' dtype, ``nan_rows`` bool (L,) the outputs that are no numbers before anything changes.
+    """
+
+    moved: Tensor
+    changed: Tensor
+    largest: float
+    eps: float
+    nan_rows: Tensor
+    outputs: Tensor = field(repr=False)
+    """Those before a change, float64 (L, o)."""
+
+    def figures(self) -> Tensor:
+        """``moved`` in eps × the largest output; 0 where nothing moved."""
+        unit = self.eps * self.largest
+        return self.moved / unit if unit > 0 else torch.where(self.moved > 0, math.inf, self.moved)
+
+    def lost(self) -> Tensor:
+        """Outputs bool (L,) that are no numbers, before a change or after one."""
+        return self.nan_rows | torch.isinf(self.moved).any(1)
+
+    def largest_over(self, cells: Tensor) -> float:
+        """The largest figure over ``cells`` bool (L, L) that moved by a number; 0 where none did."""
+        figures = self.figures()[cells & self.changed[None]]
+        figures = figures[torch.isfinite(figures)]
+        return float(figures.amax()) if figures.numel() else 0.0
+
+
+def inputs_of(length: int, d: int, scale: float, seed: int) -> tuple[Tensor, Tensor]:
+    """Two inputs (L, d) of independent normal numbers × ``scale``, float64: one to start from, one to change to."""
+    generator = torch.Generator().manual_seed(seed)
+    first, second = torch.randn(2, length, d, generator=generator, dtype=torch.float64) * scale
+    return first, second
+
+
+def measure(
+    call: Call, start: Tensor, other: Tensor, positions: Sequence[int], cancelled: Callable[[], bool] = lambda: False,
+    *, alone: bool = False,
+) -> Movement:  # fmt: skip
+    """Change token after token of ``start`` (L, d) to that of ``other`` (L, d); as far as it came, once ``cancelled``.
+
+    Every position has its slot in a batch, and is compared with the unchanged input in the same slot of a batch of the
+    same size, since kernels may round otherwise elsewhere. ``alone`` takes batches of one.
+    """
+    length, n = len(start), len(positions)
+    size = 1 if alone else max(1, min(n, _MOST_NUMBERS // max(start.numel(), 1)))
+    base = start.expand(size, *start.shape).clone()
+    before = call(base)
+    eps = torch.finfo(before.dtype).eps
+    calm = before.to("cpu", torch.float64)
+    finite = calm[torch.isfinite(calm)]
+    movement = Movement(
+        torch.full((length, length), math.nan, dtype=torch.float64), torch.zeros(length, dtype=torch.bool),
+        float(finite.abs().amax()) if finite.numel() else 0.0, eps, torch.isnan(calm[0]).any(-1), calm[0],
+    )  # fmt: skip
+    for first in range(0, n, size):
+        if cancelled():
+            break
+        some = positions[first : first + size]
+        changed = base.clone()
+        for slot, position in enumerate(some):
+            changed[slot, position] = other[position]
+        after = call(changed).to("cpu", torch.float64)
+        for slot, position in enumerate(some):
+            movement.moved[:, position] = distance(calm[slot], after[slot])
+            movement.changed[position] = True
+    return movement
+
+
+def distance(one: Tensor, other: Tensor) -> Tensor:
+    """The largest change (L,) of each row's features; inf where one alone is a number, NaN where neither ever is."""
+    gap = (one - other).abs()
+    gap = torch.where(one == other, 0.0, gap)  # ∞ − ∞
+    lost = ~torch.isfinite(one), ~torch.isfinite(other)
+    gap = torch.where(lost[0] ^ lost[1], math.inf, gap)
+    gap = torch.where(lost[0] & lost[1] & (one != other), math.nan, gap)
+    known = torch.where(torch.isnan(gap), -1.0, gap).amax(-1)
+    return torch.where(known < 0, math.nan, known)
+
+
+def repeats_itself(call: Call, start: Tensor) -> bool:
+    """Whether the same input gives the same bits twice."""
+    batch = start.expand(2, *start.shape).clone()
+    return bool(torch.equal(*(torch.nan_to_num(call(batch), nan=0.5) for _ in range(2))))
+
+
+def mixes_batch(call: Call, start: Tensor, other: Tensor) -> float:
+    """How far one item's outputs move when another item of the batch changes, in eps of the largest output."""
+    before = call(torch.stack((start, start))).to("cpu")
+    after = call(torch.stack((other, start))).to("cpu")
+    gap = distance(before[1].double(), after[1].double())
+    gap = gap[~torch.isnan(gap)]
+    finite = before[torch.isfinite(before)]
+    unit = torch.finfo(before.dtype).eps * (float(finite.abs().amax()) if finite.numel() else 0.0)
+    most = float(gap.amax()) if gap.numel() else 0.0
+    return most / unit if unit > 0 else math.inf if most > 0 else 0.0
+
+
+def gradients(call: Call, start: Tensor) -> Tensor:
+    """The largest |∂ output t / ∂ input s| at [t, s], float64 (L, L), summed over the output's features first.
+
+    Raises what the module raises where it has no gradient.
+    """
+    given = start.detach().clone().requires_grad_()
+    with torch.enable_grad():
+        out = call(given[None])[0]
+        rows = [torch.autograd.grad(row.sum(), given, retain_graph=True)[0].abs().amax(-1) for row in out]
+    return torch.stack(rows).to("cpu", torch.float64)

@@ -1,0 +1,103 @@
+"""What a leak looks like: the map of who sees whom, and a few more questions in float64, give the mistake its name.
+
+The names come from what each mistake does to an output that must not move, when a later token changes:
+
+- without a mask it takes in the token's value, weighed by a score that moves with the token: changes in any direction;
+- a fill that is too shallow gives the value a weight that does not move with it: a change linear in the token;
+- weights that are not divided again change by one factor a head: the changes of an output point along one direction
+  a head, of every output;
+- a softmax over the wrong axis changes each column by a factor of its own: as many directions as columns are visible.
+
+What comes after attention must be linear for the last three; of other modules they are not said.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from attnviz.questions.leak import Pattern
+from attnviz.studies.leak.movement import ROUNDING_EPS, Call, Movement
+
+_SAMPLES: Final = 64
+_FIRST_ROWS: Final = 3
+_MOST_OF: Final = 0.8
+"""A region moves where so much of it does: an unlucky number may fail to move a cell."""
+
+_SMALL: Final = 1e-6
+"""Of the largest singular value, or of the change itself: smaller is taken for rounding in float64."""
+
+
+def pattern_of(call: Call, start: Tensor, movement: Movement) -> Pattern:
+    """The name of what ``movement`` shows, a float64 module's under a causal mask; "" where it has none."""
+    moved = movement.figures() > ROUNDING_EPS
+    known = movement.changed[None].expand_as(moved) & ~torch.isnan(movement.moved)
+    length = len(moved)
+    future = torch.ones(length, length).triu(1).bool() & known
+    past = torch.ones(length, length).tril(-1).bool() & known
+    if not (moved & future).any():
+        return "a token blind to itself" if is_blind(movement) else ""
+    beside = torch.zeros_like(future)
+    beside.diagonal(1)[:] = True
+    if not (moved & future & ~beside).any():
+        return "one token too many" if _mostly(moved, future & beside) else ""
+    if not _mostly(moved, future):
+        return ""
+    if not (moved & past).any():
+        return "mask inverted"
+    return _by_directions(call, start, movement.largest, movement.eps)
+
+
+def is_blind(movement: Movement) -> bool:
+    """Whether a changed token moves later outputs and never its own."""
+    moved = movement.figures() > ROUNDING_EPS
+    length = len(moved)
+    known = movement.changed & ~torch.isnan(movement.moved.diagonal())
+    known[0] = False  # a first token that is blind to itself sees nothing at all
+    past = torch.ones(length, length).tril(-1).bool()
+    return bool(known.any() and not (moved.diagonal() & known).any() and (moved & past).any())
+
+
+def _mostly(moved: Tensor, region: Tensor) -> bool:
+    return bool(region.any()) and float(moved[region].double().mean()) >= _MOST_OF
+
+
+def _by_directions(call: Call, start: Tensor, largest: float, eps: float) -> Pattern:
+    length, d = start.shape
+    row = max(length // 2, _FIRST_ROWS - 1)
+    if row >= length - 1:
+        return ""
+    generator = torch.Generator().manual_seed(length)
+    later = [row + 1 + n % (length - row - 1) for n in range(_SAMPLES)]
+    tokens = torch.randn(_SAMPLES, d, generator=generator, dtype=torch.float64).to(start) * start.std()
+    before = call(start[None])[0]
+    full, half = (_changed(call, start, later, tokens, share) - before for share in (1.0, 0.5))
+    change = full[:, : row + 1]
+    size = float(change.abs().amax())
+    noise = max(_SMALL * size, 1e3 * eps * largest)
+    if float((half[:, : row + 1] - change / 2).abs().amax()) <= noise:
+        return "fill too shallow"
+    whole = min(_SAMPLES, before.shape[-1])
+    ranks = [_rank(change[:, at], noise) for at in range(_FIRST_ROWS)]  # of outputs that see 1, 2, 3 keys
+    if ranks[0] >= whole:
+        return "no mask"
+    if ranks == [ranks[0]] * _FIRST_ROWS:
+        return "not divided again"
+    more = [min(ranks[0] * (at + 1), whole) for at in range(_FIRST_ROWS)]
+    return "softmax over the wrong axis" if ranks == more else ""
+
+
+def _changed(call: Call, start: Tensor, positions: list[int], tokens: Tensor, share: float) -> Tensor:
+    """Outputs (samples, L, o) with one token of each moved by ``share`` of the way to ``tokens`` (samples, d)."""
+    batch = start.expand(len(positions), *start.shape).clone()
+    for slot, position in enumerate(positions):
+        batch[slot, position] += (tokens[slot] - batch[slot, position]) * share
+    return call(batch)
+
+
+def _rank(changes: Tensor, noise: float) -> int:
+    """Directions that ``changes`` (samples, o) point to, up to ``noise``."""
+    values = torch.linalg.svdvals(changes.double())
+    return int((values > max(noise * len(changes) ** 0.5, _SMALL * float(values[0]))).sum())

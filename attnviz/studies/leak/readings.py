@@ -1,0 +1,179 @@
+"""The whole test: every device and dtype, then larger scales, reading after reading."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attnviz.questions.leak import LeakAnswer, Pattern, Reading, Verdict
+from attnviz.studies.leak import movement
+from attnviz.studies.leak.movement import ROUNDING_EPS, Call, Movement
+from attnviz.studies.leak.overflow import product_overflows
+from attnviz.studies.leak.patterns import is_blind, pattern_of
+from attnviz.studies.leak.verdicts import verdict_of
+
+SCALES: Final = (1.0, 10.0, 100.0, 1000.0)
+"""Of the inputs, in those of the verdict."""
+
+DTYPES: Final = ("float32", "float64", "bfloat16", "float16")
+_FINEST_FIRST: Final = ("float64", "float32", "bfloat16", "float16")
+_REFERENCE: Final = "float64"
+_BUDGET: Final = {"float64": 2e10, "float32": 4e10, "bfloat16": 2e10, "float16": 4e9}
+"""Multiplications and additions that the positions of one reading may cost."""
+
+_FURTHER: Final = 0.1  # of the budget, for scales that give no verdict
+_LEAST: Final = 6
+
+
+class Testable(Protocol):
+    """A module under test, of inputs (B, L, ``d``)."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def d(self) -> int: ...
+    def parameters(self) -> int:
+        """Numbers of its weights."""
+
+    def on(self, device: torch.device, dtype: torch.dtype) -> Call:
+        """A copy on ``device`` in ``dtype``, in eval mode."""
+
+    def hidden(self, length: int) -> Tensor:
+        """Which token must not move which output: bool (L, L) at [output, token]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """On which ``devices``, in which ``dtypes``, over how many tokens, drawn with ``seed`` and multiplied by ``scale``.
+
+    ``factors`` are the further scales, in that one; the first is 1 and gives the verdict.
+    """
+
+    devices: tuple[str, ...] = ("cpu",)
+    dtypes: tuple[str, ...] = DTYPES
+    length: int = 32
+    scale: float = 1.0
+    seed: int = 0
+    factors: tuple[float, ...] = SCALES
+
+
+def answers(subject: Testable, plan: Plan, cancelled: Callable[[], bool] = lambda: False) -> Iterator[LeakAnswer]:
+    """An answer after each reading, the finest dtype of each device first. Ends early once ``cancelled``."""
+    dtypes = sorted(plan.dtypes, key=_FINEST_FIRST.index)
+    wanted = [(device, dtype, factor) for factor in plan.factors for device in plan.devices for dtype in dtypes]
+    references: dict[tuple[str, float], _Taken] = {}
+    readings: list[Reading] = []
+    found: Pattern = ""
+    blind = False
+    with torch.inference_mode():
+        for done, (device, dtype, factor) in enumerate(wanted, 1):
+            if factor != plan.factors[0] and all(reading.verdict == "untested" for reading in readings):
+                return  # what could not be run is not asked for more
+            taken = _take(subject, plan, device, dtype, factor, references.get((device, factor)), cancelled)
+            if taken is None:
+                return
+            if taken.movement is not None and dtype == _REFERENCE:
+                references[device, factor] = taken
+            if taken.movement is not None and taken.call is not None and done == 1:
+                found = "other item of the batch" if taken.reading.mixes_batch else ""
+                if not found and subject.hidden(plan.length).equal(causal(plan.length)):
+                    found = pattern_of(taken.call, taken.start, taken.movement)
+                blind = is_blind(taken.movement)
+            readings.append(taken.reading)
+            yield LeakAnswer(done, len(wanted), tuple(readings), found, blind)
+
+
+def causal(length: int) -> Tensor:
+    """Tokens after an output's own, bool (L, L) at [output, token]."""
+    return torch.ones(length, length, dtype=torch.bool).triu(1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Taken:
+    """A reading, and what it was read from where there was something to read."""
+
+    reading: Reading
+    call: Call | None = None
+    start: Tensor = field(default_factory=lambda: torch.empty(0))
+    movement: Movement | None = None
+
+
+def _take(
+    subject: Testable, plan: Plan, device: str, dtype: str, factor: float, reference: _Taken | None,
+    cancelled: Callable[[], bool],
+) -> _Taken | None:  # fmt: skip
+    """One reading; None once cancelled."""
+    began = time.perf_counter()
+    scale, kind = plan.scale * factor, getattr(torch, dtype)
+    nothing = Reading(device, dtype, scale, "untested", length=plan.length)
+    try:
+        call = subject.on(torch.device(device), kind)
+        start, other = (t.to(device, kind) for t in movement.inputs_of(plan.length, subject.d, scale, plan.seed))
+        if not movement.repeats_itself(call, start):
+            return _Taken(replace(nothing, remark="differs from itself: the same input gives another output each time"))
+        mixing = movement.mixes_batch(call, start, other)
+        positions = _positions(subject, plan.length, _BUDGET[dtype] * (1.0 if factor == 1 else _FURTHER))
+        moved = movement.measure(call, start, other, positions, cancelled, alone=mixing > ROUNDING_EPS)
+        if cancelled():
+            return None
+        overflows = bool(moved.lost().any()) and product_overflows(call, start)
+    except Exception as error:  # whatever a person's module raises is an answer
+        words = getattr(error, "sentence", None) or f"{type(error).__name__}: {' '.join(str(error).split())}"
+        return _Taken(replace(nothing, remark=words, seconds=time.perf_counter() - began))
+    hidden = subject.hidden(plan.length)
+    figure = max(moved.largest_over(hidden), mixing if mixing > ROUNDING_EPS else 0.0)
+    readable = bool((hidden & moved.changed[None] & ~torch.isnan(moved.moved)).any())
+    verdict: Verdict = "untested" if bool(hidden.any()) and not readable else "rounding"
+    if readable and factor != 1:
+        verdict = "leaks" if figure > ROUNDING_EPS else "rounding" if figure else "exactly zero"
+    elif readable:
+        in_float64 = figure if dtype == _REFERENCE else None if reference is None else reference.reading.figure
+        verdict = verdict_of(figure, in_float64)
+    reading = Reading(
+        device, dtype, scale, verdict, figure,
+        _first_pair(moved, hidden), plan.length, int(moved.changed.sum()), int(moved.lost().sum()),
+        _lost_rows(moved, None if reference is None else reference.movement), overflows, mixing > ROUNDING_EPS,
+        _frozen(moved.figures()), _frozen(hidden), "" if readable else "no output is a number",
+        time.perf_counter() - began,
+    )  # fmt: skip
+    return _Taken(reading, call, start, moved)
+
+
+def _first_pair(moved: Movement, hidden: Tensor) -> tuple[int, int] | None:
+    """The first output that moved by more than rounding, and the first token that moved it."""
+    figures = moved.figures()
+    over = (figures > ROUNDING_EPS) & torch.isfinite(figures) & hidden
+    if not bool(over.any()):
+        return None
+    row, col = over.nonzero()[0].tolist()
+    return row, col
+
+
+def _lost_rows(moved: Movement, reference: Movement | None) -> int:
+    """Outputs that are numbers, and differ from float64's by more than half of the dtype's digits."""
+    if reference is None:
+        return -1
+    gap = (moved.outputs - reference.outputs).abs().amax(-1)
+    return int((gap > math.sqrt(moved.eps) * reference.largest).sum())
+
+
+def _positions(subject: Testable, length: int, budget: float) -> list[int]:
+    """Tokens to change: all of them where that is cheap, else some spread over all, with the first two and the last."""
+    cost = length * (2 * subject.parameters() + 4 * length * subject.d)
+    n = min(length, max(_LEAST, int(budget / max(cost, 1))))
+    if n >= length:
+        return [*range(length)]
+    return sorted({0, 1, *np.linspace(1, length - 1, n - 1).round().astype(int).tolist()})
+
+
+def _frozen(plane: Tensor) -> Any:
+    array = plane.numpy().copy()
+    array.flags.writeable = False
+    return array

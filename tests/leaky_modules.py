@@ -1,0 +1,233 @@
+"""Attention as people write it: each with one mistake, and correct twins. `attnviz check` is given this file."""
+
+import math
+
+import torch
+from torch import nn
+from torch.nn.functional import scaled_dot_product_attention
+
+
+class Attention(nn.Module):
+    """Correct: hidden scores are −∞ before a softmax over keys. Subclasses make one mistake each."""
+
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        self.num_heads, self.d_head = num_heads, d_out // num_heads
+        self.query, self.key, self.value = (nn.Linear(d_in, d_out, bias=qkv_bias) for _ in range(3))
+        self.out = nn.Linear(d_out, d_out)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("later", torch.ones(context_length, context_length).triu(1).bool())
+
+    def forward(self, x):
+        batch, length, _ = x.shape
+        q, k, v = (f(x).view(batch, length, self.num_heads, -1).transpose(1, 2) for f in self.layers())
+        context = self.attend(q, k, v, self.later[:length, :length])
+        return self.out(context.transpose(1, 2).reshape(batch, length, -1))
+
+    def layers(self):
+        return self.query, self.key, self.value
+
+    def attend(self, q, k, v, later):
+        return self.dropout(self.weights(q @ k.transpose(2, 3) / math.sqrt(self.d_head), later)) @ v
+
+    def weights(self, scores, later):
+        return scores.masked_fill(later, -math.inf).softmax(-1)
+
+
+class ThreeStep(Attention):
+    """Correct on paper: a softmax over everything, the future to 0, divided again."""
+
+    def weights(self, scores, later):
+        kept = scores.softmax(-1).masked_fill(later, 0)
+        return kept / kept.sum(-1, keepdim=True)
+
+
+class NoMask(Attention):
+    def weights(self, scores, later):
+        return scores.softmax(-1)
+
+
+class InvertedForSDPA(Attention):
+    """SDPA's boolean mask keeps what is True."""
+
+    def attend(self, q, k, v, later):
+        return scaled_dot_product_attention(q, k, v, attn_mask=later)
+
+
+class RightForSDPA(Attention):
+    def attend(self, q, k, v, later):
+        return scaled_dot_product_attention(q, k, v, attn_mask=~later)
+
+
+class OverQueries(Attention):
+    def weights(self, scores, later):
+        return scores.masked_fill(later, -math.inf).softmax(-2)
+
+
+class NotDivided(Attention):
+    def weights(self, scores, later):
+        return scores.softmax(-1).masked_fill(later, 0)
+
+
+class OneTooMany(Attention):
+    def weights(self, scores, later):
+        return scores.masked_fill(torch.ones_like(later).triu(2), -math.inf).softmax(-1)
+
+
+class OneTooManyByTril(Attention):
+    def weights(self, scores, later):
+        return scores.masked_fill(torch.ones_like(later).tril(1) == 0, -math.inf).softmax(-1)
+
+
+class BlindToItself(Attention):
+    """A first token that sees nothing is NaN with −∞; with this fill it sees everything alike, itself too."""
+
+    def attend(self, q, k, v, later):
+        scores = q @ k.transpose(2, 3) / math.sqrt(self.d_head)
+        hidden = torch.ones_like(later).triu(0)
+        return torch.nan_to_num(scores.masked_fill(hidden, -math.inf).softmax(-1)) @ v
+
+    def layers(self):  # the query of a token moves its own row
+        return (lambda x: self.query(torch.ones_like(x))), self.key, self.value
+
+
+class FillZero(Attention):
+    def weights(self, scores, later):
+        return scores.masked_fill(later, 0.0).softmax(-1)
+
+
+class FillTwelve(Attention):
+    def weights(self, scores, later):
+        return scores.masked_fill(later, -12.0).softmax(-1)
+
+
+class FillTenThousand(Attention):
+    def weights(self, scores, later):
+        return scores.masked_fill(later, -1e4).softmax(-1)
+
+
+class AddTenThousand(Attention):
+    def weights(self, scores, later):
+        return (scores + later.to(scores.dtype) * -1e4).softmax(-1)
+
+
+class AddInfinity(Attention):
+    def weights(self, scores, later):
+        return (scores + torch.zeros_like(scores).masked_fill(later, -math.inf)).softmax(-1)
+
+
+class FlattenedBatch(Attention):
+    def forward(self, x):
+        batch, length, d = x.shape
+        flat = x.reshape(1, batch * length, d)
+        q, k, v = (f(flat).view(1, batch * length, self.num_heads, -1).transpose(1, 2) for f in self.layers())
+        context = scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.out(context.transpose(1, 2).reshape(batch, length, -1))
+
+
+# ------------------------------------------------------------------------------------------- as they are asked for
+
+
+class OneHead(nn.Module):
+    """A single head, by the names that a book gives."""
+
+    def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+        super().__init__()
+        self.inside = Attention(d_in, d_out, context_length, dropout, 1, qkv_bias)
+
+    def forward(self, x):
+        return self.inside(x)
+
+
+class SideBySide(nn.Module):
+    """Single heads side by side."""
+
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        self.heads = nn.ModuleList(OneHead(d_in, d_out, context_length, dropout, qkv_bias) for _ in range(num_heads))
+
+    def forward(self, x):
+        return torch.cat([head(x) for head in self.heads], -1)
+
+
+class Config:
+    n_embd, n_head, block_size, dropout = 48, 3, 64, 0.1
+
+
+class FromConfig(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.inside = Attention(config.n_embd, config.n_embd, config.block_size, config.dropout, config.n_head)
+
+    def forward(self, x):
+        return self.inside(x)
+
+
+def from_config():
+    return FromConfig(Config())
+
+
+class ReturnsTuple(OneHead):
+    def forward(self, x):
+        return None, x.shape, torch.zeros(3), self.inside(x)
+
+
+class WantsThree(nn.Module):
+    def __init__(self, embed_dim, num_heads):
+        super().__init__()
+        self.inside = Attention(embed_dim, embed_dim, 64, 0.0, num_heads)
+
+    def forward(self, query, key, value):
+        assert query is key
+        assert key is value
+        return self.inside(query)
+
+
+class CausalMultihead(nn.Module):
+    """nn.MultiheadAttention, whose boolean mask hides what is True."""
+
+    def __init__(self, embed_dim, num_heads, batch_first=False):
+        super().__init__()
+        self.inside = nn.MultiheadAttention(embed_dim, num_heads, batch_first=batch_first)
+
+    def forward(self, x):
+        return self.inside(x, x, x, attn_mask=torch.ones(x.shape[1], x.shape[1], device=x.device).triu(1).bool())
+
+
+def running_mean(x):
+    """A function of inputs, without weights."""
+    return x.cumsum(1) / torch.arange(1, x.shape[1] + 1, device=x.device)[:, None].to(x)
+
+
+def mean(x):
+    return x + x.mean(1, keepdim=True)
+
+
+# ------------------------------------------------------------------------------------------------- what cannot be run
+
+
+class Raises(OneHead):
+    def forward(self, x):
+        raise ValueError("not today")
+
+
+class WrongShape(OneHead):
+    def forward(self, x):
+        return self.inside(x).transpose(0, 1)
+
+
+class Restless(OneHead):
+    """Draws something although it is told that this is no training."""
+
+    def forward(self, x):
+        return nn.functional.dropout(self.inside(x), 0.5, training=True)
+
+
+class AlwaysNaN(OneHead):
+    def forward(self, x):
+        return self.inside(x) * math.nan
+
+
+class FloatOnly(OneHead):
+    def forward(self, x):
+        return self.inside(x.float())

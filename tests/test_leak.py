@@ -1,0 +1,294 @@
+"""Who sees whom: every known mistake is found and named, its correct twin is cleared, and nothing clean is accused."""
+
+import math
+
+import leaky_modules
+import pytest
+import torch
+from torch import nn
+
+from attnviz import subjects
+from attnviz.cli_check import status_of
+from attnviz.spec import Full, Lesson, RandomEmbeddings, SlidingWindow, SpecError, edited, make_spec
+from attnviz.studies.leak import DTYPES, Plan, answers
+from attnviz.studies.leak.movement import gradients, inputs_of, measure
+from attnviz.studies.leak.spec_subject import SpecSubject
+from attnviz.studies.leak.verdicts import verdict_of
+from attnviz.subjects import Subject, Wishes
+
+ONCE = (1.0,)
+CLEAN = ("Attention", "RightForSDPA", "ThreeStep", "AddInfinity", "CausalMultihead", "SideBySide")
+
+
+def answer_to(made, **plan):
+    subject = made if not isinstance(made, str) else subjects.build(getattr(leaky_modules, made), made, Wishes())
+    *_, last = answers(subject, Plan(factors=plan.pop("factors", ONCE), **plan))
+    return last
+
+
+def by_dtype(answer, scale=1.0):
+    return {reading.dtype: reading for reading in answer.readings if reading.scale == scale}
+
+
+@pytest.mark.parametrize(("made", "pattern"), [
+    ("NoMask", "no mask"), ("InvertedForSDPA", "mask inverted"), ("OverQueries", "softmax over the wrong axis"),
+    ("NotDivided", "not divided again"), ("OneTooMany", "one token too many"),
+    ("OneTooManyByTril", "one token too many"), ("FillZero", "fill too shallow"), ("FillTwelve", "fill too shallow"),
+    ("FlattenedBatch", "other item of the batch"), ("mean", "fill too shallow"),
+])  # fmt: skip
+def test_each_mistake_is_found_in_every_dtype_and_named(made, pattern):
+    answer = answer_to(made)
+    assert answer.pattern == pattern
+    assert {reading.verdict for reading in answer.readings} == {"leak in the code"}
+    assert [reading.dtype for reading in answer.readings] == ["float64", "float32", "bfloat16", "float16"]
+    pair = by_dtype(answer)["float64"].pair
+    assert pair is None if made == "FlattenedBatch" else pair[1] > pair[0]
+    assert status_of(answer, Plan(), strict=False) == 1
+    assert all(reading.mixes_batch for reading in answer.readings) is (made == "FlattenedBatch")
+
+
+@pytest.mark.parametrize("heads", [1, 2, 8])
+@pytest.mark.parametrize(("made", "pattern"), [
+    (leaky_modules.NoMask, "no mask"), (leaky_modules.OverQueries, "softmax over the wrong axis"),
+    (leaky_modules.NotDivided, "not divided again"), (leaky_modules.FillZero, "fill too shallow"),
+])  # fmt: skip
+def test_the_name_does_not_depend_on_heads_or_on_what_is_added(made, pattern, heads):
+    class Residual(made):
+        def forward(self, x):
+            return x + super().forward(x)
+
+    for kind in (made, Residual):
+        answer = answer_to(subjects.build(kind, "it", Wishes(num_heads=heads)), dtypes=("float64",))
+        assert answer.pattern == pattern
+
+
+@pytest.mark.parametrize(("made", "names"), [
+    (leaky_modules.NotDivided, ("not divided again", "")), (leaky_modules.OverQueries, ("softmax over the wrong axis", "")),
+    (leaky_modules.FillZero, ("fill too shallow", "no mask", "")), (leaky_modules.NoMask, ("no mask", "")),
+])  # fmt: skip
+def test_no_other_name_is_given_where_what_follows_is_not_linear(made, names):
+    class Block(made):
+        def forward(self, x):
+            return torch.tanh(super().forward(x) * 3)
+
+    answer = answer_to(subjects.build(Block, "Block", Wishes()), dtypes=("float64",))
+    assert answer.readings[0].verdict == "leak in the code"
+    assert answer.pattern in names
+
+
+@pytest.mark.parametrize("made", [
+    "Attention", "RightForSDPA", "AddInfinity", "OneHead", "SideBySide", "CausalMultihead", "ReturnsTuple",
+    "WantsThree", "running_mean", "from_config", "FillTenThousand",
+])  # fmt: skip
+def test_what_is_correct_moves_by_not_one_bit(made):
+    answer = answer_to(made)
+    assert [(reading.verdict, reading.figure) for reading in answer.readings] == [("exactly zero", 0.0)] * 4
+    assert answer.pattern == ""
+    assert status_of(answer, Plan(), strict=True) == 0
+
+
+def test_three_step_rounds_at_unit_scale_and_leaks_in_float16_at_twice_that():
+    torch.manual_seed(1)
+    at_unit = [by_dtype(answer_to("ThreeStep", seed=seed)) for seed in range(5)]
+    assert {reading.verdict for one in at_unit for reading in one.values()} == {"rounding"}
+    assert max(reading.figure for one in at_unit for reading in one.values()) <= 2
+    leaking = [answer_to("ThreeStep", scale=4.0, seed=seed) for seed in range(5)]
+    verdicts = [by_dtype(one, 4.0)["float16"].verdict for one in leaking]
+    assert "leak in the arithmetic" in verdicts
+    assert all(by_dtype(one, 4.0)["float64"].verdict == "rounding" for one in leaking)
+    worst = next(one for one in leaking if by_dtype(one, 4.0)["float16"].leaks)
+    assert status_of(worst, Plan(scale=4.0), strict=True) == 1
+
+
+@pytest.mark.parametrize(("figure", "in_float64", "verdict"), [
+    (0, 0, "exactly zero"), (0, 7e11, "exactly zero"), (0.95, 0.95, "rounding"), (8, 0, "rounding"),
+    (8.1, 8, "leak in the arithmetic"),
+    (28, 1.7, "leak in the arithmetic"), (0.48, 7e11, "leak in the code"), (33, 1.2e15, "leak in the code"),
+    (3, None, "rounding"), (9, None, "cannot tell"),
+])  # fmt: skip
+def test_what_a_figure_says(figure, in_float64, verdict):
+    assert verdict_of(figure, in_float64) == verdict
+
+
+def test_a_token_that_is_blind_to_itself_is_told_and_is_no_leak():
+    answer = answer_to("BlindToItself")
+    assert answer.pattern == "a token blind to itself"
+    assert answer.blind
+    assert {reading.verdict for reading in answer.readings} == {"exactly zero"}
+    assert status_of(answer, Plan(), strict=False) == 0
+    assert not answer_to("Attention").blind
+
+
+@pytest.mark.parametrize(("made", "scale"), [("FillTenThousand", 1000.0), ("AddTenThousand", 100.0)])
+def test_a_fill_that_is_deep_enough_at_unit_scale_is_cleared_there_with_the_scale_at_which_it_leaks(made, scale):
+    answer = answer_to(made, factors=(1.0, 10.0, 100.0, 1000.0))
+    assert status_of(answer, Plan(), strict=True) == 0
+    assert {reading.verdict for reading in by_dtype(answer).values()} == {"exactly zero"}
+    leaking = [reading.scale for reading in answer.readings if reading.dtype == "float64" and reading.leaks]
+    assert min(leaking) == scale
+    there = answer_to(made, scale=scale)
+    assert by_dtype(there, scale)["float64"].verdict == "leak in the code"
+    assert status_of(there, Plan(scale=scale), strict=False) == 1
+
+
+def test_scores_that_overflow_are_no_fault_of_the_mask():
+    answer = answer_to("Attention", scale=1000.0)
+    half = by_dtype(answer, 1000.0)["float16"]
+    assert half.overflows
+    assert half.nan_rows == 32
+    assert half.verdict == "untested"
+    assert status_of(answer, Plan(scale=1000.0), strict=True) == 0
+    fused = by_dtype(answer_to("CausalMultihead", scale=1000.0), 1000.0)["float16"]
+    assert fused.overflows
+
+
+def test_rows_that_lose_their_digits_are_counted_beside_float64():
+    answer = answer_to("ThreeStep", scale=6.0, seed=3)
+    readings = by_dtype(answer, 6.0)
+    assert readings["float64"].lost_rows == -1
+    assert readings["float32"].lost_rows == 0
+    assert readings["float16"].nan_rows + readings["float16"].lost_rows > 0
+
+
+@pytest.mark.parametrize(("made", "words"), [
+    ("Raises", "raised ValueError: not today (" + leaky_modules.__file__),
+    ("WrongShape", "returns (32, 2, 64) for inputs (2, 32, 64)"),
+    ("Restless", "differs from itself"),
+])  # fmt: skip
+def test_what_cannot_be_run_is_said(made, words):
+    answer = answer_to(made, factors=(1.0, 10.0))
+    assert len(answer.readings) == 4  # and no larger scale is tried
+    assert all(words in reading.remark for reading in answer.readings)
+    assert status_of(answer, Plan(), strict=False) == 3
+
+
+def test_outputs_that_are_nan_fail_although_nothing_moves():
+    answer = answer_to("AlwaysNaN")
+    assert {(reading.verdict, reading.nan_rows) for reading in answer.readings} == {("untested", 32)}
+    assert status_of(answer, Plan(), strict=False) == 1
+
+
+def test_a_module_of_one_dtype_is_judged_in_that():
+    readings = by_dtype(answer_to("FloatOnly"))
+    assert readings["float32"].verdict == "exactly zero"
+    assert readings["bfloat16"].verdict == "untested"
+    assert "dtype" in readings["bfloat16"].remark
+
+    class Leaks(leaky_modules.OneHead):
+        def forward(self, x):
+            return self.inside(x.float()) + x.float().mean(1, keepdim=True)
+
+    one = by_dtype(answer_to(subjects.build(Leaks, "Leaks", Wishes())))
+    assert one["float32"].verdict == "cannot tell"
+
+
+def test_a_nan_elsewhere_does_not_hide_a_leak():
+    class Half(leaky_modules.NoMask):
+        def forward(self, x):
+            out = super().forward(x).clone()
+            out[:, 5] = math.nan
+            return out
+
+    answer = answer_to(subjects.build(Half, "Half", Wishes()), dtypes=("float64",))
+    assert answer.readings[0].verdict == "leak in the code"
+    assert answer.readings[0].nan_rows == 1
+
+
+def test_the_map_is_the_gradients_map():
+    torch.manual_seed(0)
+    for made, hidden in ((leaky_modules.Attention, True), (leaky_modules.OverQueries, False)):
+        subject = subjects.build(made, "it", Wishes(length=8))
+        call = subject.on(torch.device("cpu"), torch.float64)
+        start, other = inputs_of(8, subject.d, 1.0, 0)
+        with torch.inference_mode():
+            moved = measure(call, start, other, range(8)).moved
+        by_gradient = gradients(call, start)
+        assert ((moved > 0) == (by_gradient > 1e-12)).all()
+        assert bool((moved.triu(1) == 0).all()) is hidden
+
+
+def test_a_batch_that_does_not_fit_is_cut_and_gives_the_same(monkeypatch):
+    subject = subjects.build(leaky_modules.NotDivided, "it", Wishes(length=24))
+    call = subject.on(torch.device("cpu"), torch.float64)
+    start, other = inputs_of(24, subject.d, 1.0, 0)
+    with torch.inference_mode():
+        whole = measure(call, start, other, range(24)).moved
+        monkeypatch.setattr("attnviz.studies.leak.movement._MOST_NUMBERS", 24 * 64 * 7)
+        cut = measure(call, start, other, range(24)).moved
+    torch.testing.assert_close(whole, cut, rtol=1e-9, atol=1e-14)
+
+
+@pytest.mark.parametrize("mask", ["none", "three-step", "neg-inf", "multiply", "add"])
+@pytest.mark.parametrize("implementation", ["stacked", "split"])
+def test_a_spec_is_tested_as_it_is_computed(mask, implementation):
+    spec = make_spec(
+        RandomEmbeddings(length=12), d_model=16, d_out=16, num_heads=2, mask=mask, implementation=implementation
+    )
+    answer = answer_to(SpecSubject(spec), length=12)
+    verdicts = {reading.dtype: reading.verdict for reading in answer.readings}
+    expected = {"none": "leak in the code", "multiply": "leak in the code", "three-step": "rounding"}.get(
+        mask, "exactly zero"
+    )
+    assert verdicts == dict.fromkeys(verdicts, expected)
+    assert answer.pattern == {"none": "no mask", "multiply": "not divided again"}.get(mask, "")
+
+
+def test_a_specs_own_shape_says_what_must_not_move():
+    windowed = edited(make_spec(RandomEmbeddings(length=12), d_model=16, d_out=16, num_heads=2), mask="neg-inf")
+    for shape, hidden in ((SlidingWindow(width=3), 66 + 45), (Full(), 0)):
+        answer = answer_to(SpecSubject(edited(windowed, mask_shape=shape)), length=12)
+        assert int(answer.readings[0].hidden.sum()) == hidden
+        assert {reading.figure for reading in answer.readings} == {0.0}
+    with pytest.raises(SpecError, match="projections"):
+        SpecSubject(make_spec(Lesson(name="cat-eats-fish")))
+
+
+def test_cancel_ends_it():
+    subject = subjects.build(leaky_modules.Attention, "it", Wishes())
+    seen = []
+    for answer in answers(subject, Plan(), lambda: len(seen) >= 2):
+        seen.append(answer)
+    assert len(seen) == 2
+
+
+def test_fewer_positions_where_each_is_dear():
+    class Wide(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.zeros(4096, 4096))  # counted, not used
+
+        def forward(self, x):
+            return x
+
+    reading = answer_to(Subject("Wide", Wide(), 8), length=200, dtypes=("float64",)).readings[0]
+    assert reading.positions == 6
+    assert reading.length == 200
+    assert answer_to("Attention", length=32).readings[0].positions == 32
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_false_alarm(seed):
+    """Five clean modules a seed in every dtype, 200 in all, dropout left in training mode among them."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def pick(*choices):
+        return choices[int(torch.randint(len(choices), (), generator=generator))]
+
+    for _ in range(5):
+        heads = pick(1, 2, 3, 4, 8)
+        width = heads * pick(1, 2, 5, 8, 16)
+        kind = getattr(leaky_modules, pick(*CLEAN))
+        length = pick(2, 3, 7, 16, 33)
+        wishes = Wishes(d_model=width, num_heads=heads, length=max(length, 2), seed=seed)
+        subject = subjects.build(kind, kind.__name__, wishes)
+        if pick(True, False):
+            subject.run.train()
+            for module in subject.run.modules():
+                if isinstance(module, nn.Dropout):
+                    module.p = 0.5
+        plan = Plan(length=length, seed=seed, factors=ONCE, scale=pick(0.1, 0.5, 1.0))
+        *_, answer = answers(subject, plan)
+        assert {reading.dtype for reading in answer.readings} == set(DTYPES)
+        for reading in answer.readings:
+            assert reading.verdict in ("exactly zero", "rounding"), (kind, heads, width, length, reading)
+        assert answer.pattern == ""
