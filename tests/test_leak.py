@@ -63,7 +63,8 @@ def test_the_name_does_not_depend_on_heads_or_on_what_is_added(made, pattern, he
 
 
 @pytest.mark.parametrize(("made", "names"), [
-    (leaky_modules.NotDivided, ("not divided again", "")), (leaky_modules.OverQueries, ("softmax over the wrong axis", "")),
+    (leaky_modules.NotDivided, ("not divided again", "")),
+    (leaky_modules.OverQueries, ("softmax over the wrong axis", "")),
     (leaky_modules.FillZero, ("fill too shallow", "no mask", "")), (leaky_modules.NoMask, ("no mask", "")),
 ])  # fmt: skip
 def test_no_other_name_is_given_where_what_follows_is_not_linear(made, names):
@@ -88,16 +89,21 @@ def test_what_is_correct_moves_by_not_one_bit(made):
 
 
 def test_three_step_rounds_at_unit_scale_and_leaks_in_float16_at_twice_that():
-    torch.manual_seed(1)
-    at_unit = [by_dtype(answer_to("ThreeStep", seed=seed)) for seed in range(5)]
-    assert {reading.verdict for one in at_unit for reading in one.values()} == {"rounding"}
-    assert max(reading.figure for one in at_unit for reading in one.values()) <= 2
-    leaking = [answer_to("ThreeStep", scale=4.0, seed=seed) for seed in range(5)]
-    verdicts = [by_dtype(one, 4.0)["float16"].verdict for one in leaking]
-    assert "leak in the arithmetic" in verdicts
-    assert all(by_dtype(one, 4.0)["float64"].verdict == "rounding" for one in leaking)
-    worst = next(one for one in leaking if by_dtype(one, 4.0)["float16"].leaks)
-    assert status_of(worst, Plan(scale=4.0), strict=True) == 1
+    own = subjects.build(leaky_modules.three_step, "three_step", Wishes(d_model=4))
+    module = subjects.build(leaky_modules.ThreeStep, "ThreeStep", Wishes())
+    for subject, length, most in (own, 16, 3), (module, 32, 4):  # a layer behind it adds to what was rounded
+        at_unit = [by_dtype(answer_to(subject, seed=seed, length=length)) for seed in range(8)]
+        assert {reading.verdict for one in at_unit for reading in one.values()} == {"rounding"}
+        assert max(reading.figure for one in at_unit for reading in one.values()) <= most
+    for seed in (4, 7):
+        at_two = by_dtype(answer_to(own, seed=seed, length=16, scale=2.0), 2.0)
+        assert at_two["float16"].verdict == "leak in the arithmetic"
+        assert at_two["float16"].figure > 6 * at_two["float64"].figure
+        assert {at_two[name].verdict for name in ("float64", "float32", "bfloat16")} == {"rounding"}
+        exact = by_dtype(
+            answer_to(subjects.build(leaky_modules.neg_inf, "it", Wishes(d_model=4)), seed=seed, scale=2.0), 2.0
+        )
+        assert {reading.figure for reading in exact.values()} == {0.0}
 
 
 @pytest.mark.parametrize(("figure", "in_float64", "verdict"), [
@@ -230,6 +236,8 @@ def test_a_spec_is_tested_as_it_is_computed(mask, implementation):
         mask, "exactly zero"
     )
     assert verdicts == dict.fromkeys(verdicts, expected)
+    if expected == "rounding":
+        assert max(reading.figure for reading in answer.readings) <= 2
     assert answer.pattern == {"none": "no mask", "multiply": "not divided again"}.get(mask, "")
 
 

@@ -1,0 +1,279 @@
+"""`attnviz check` as it is typed: what it finds, builds, calls and prints, and with which status it ends."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from attnviz import cli, subjects
+from attnviz.subjects import SubjectError, Wishes
+
+FILE = Path(__file__).with_name("leaky_modules.py")
+
+
+def check(capsys, *arguments):
+    """Status, lines of stdout, and stderr."""
+    status = cli.run(["check", *map(str, arguments)])
+    out, err = capsys.readouterr()
+    return status, out.splitlines(), err
+
+
+def named(name):
+    return f"{FILE}:{name}"
+
+
+def test_a_leak_is_said_with_its_figure_its_pair_and_its_name(capsys):
+    status, lines, err = check(capsys, named("OneTooMany"), "--length", "8")
+    assert (status, err) == (1, "")
+    assert "8 tokens" in lines[0]
+    first = next(line for line in lines if line.startswith("cpu"))
+    assert "float64" in first
+    assert "leak in the code" in first
+    assert "output 0 ← token 1" in first
+    assert "It looks like one token too many: each output sees the next token" in "\n".join(lines)
+    assert lines[-1] == "It fails."
+
+
+def test_a_clean_module_is_cleared_in_one_sentence(capsys):
+    status, lines, _ = check(capsys, named("Attention"), "--length", "8")
+    assert status == 0
+    assert lines[-1] == "Clean: no output moves when a later token changes."
+    assert sum("exactly zero" in line for line in lines) >= 12
+    assert not any("looks like" in line for line in lines)
+
+
+def test_json_is_one_object_and_nothing_else(capsys):
+    status, lines, err = check(capsys, named("NotDivided"), "--length", "6", "--json")
+    (line,) = lines
+    found = json.loads(line)
+    assert (status, found["status"], err) == (1, 1, "")
+    assert found["looks_like"] == "not divided again"
+    assert [r["dtype"] for r in found["readings"][:4]] == ["float64", "float32", "bfloat16", "float16"]
+    assert found["readings"][0]["moved_eps"] > 1e10
+    assert found["readings"][0]["pair"] == [0, 1]
+    assert {r["scale"] for r in found["readings"]} == {1, 10, 100, 1000}
+
+
+def test_the_scale_moves_the_verdict(capsys):
+    at_one, lines, _ = check(capsys, named("FillTenThousand"), "--dtype", "float32")
+    assert at_one == 0
+    assert any(line.startswith("With inputs × 1000, scores × 1,000,000, it leaks in float64") for line in lines)
+    at_thousand, lines, _ = check(
+        capsys, named("FillTenThousand"), "--dtype", "float32", "--scale", "1000", "--seed", "0"
+    )
+    assert at_thousand == 1
+    assert any("× 1000  leak in the code" in line for line in lines)
+
+
+def test_strict_makes_a_leak_of_the_arithmetic_a_failure(capsys):
+    arguments = [named("three_step"), "--d-model", "4", "--length", "16", "--scale", "2", "--seed", "4"]
+    lenient, lines, _ = check(capsys, *arguments)
+    assert any("leak in the arithmetic" in line for line in lines)
+    assert "The arithmetic of float16 lets later tokens through; the code does not." in lines
+    strict, _, _ = check(capsys, *arguments, "--strict")
+    assert (lenient, strict) == (0, 1)
+
+
+def test_a_spec_by_its_options_or_its_file(capsys, tmp_path):
+    status, lines, _ = check(
+        capsys, "--length", "8", "--heads", "2", "--d-model", "16", "--d-out", "16", "--mask", "multiply"
+    )
+    assert status == 1
+    assert "It looks like weights that are masked after the softmax and not divided again." in lines
+    path = tmp_path / "spec.json"
+    assert cli.run(["render", "--length", "8", "--mask", "neg-inf", "--save-spec", str(path)]) == 0
+    capsys.readouterr()
+    status, lines, _ = check(capsys, path)
+    assert status == 0
+    status, _, err = check(capsys, "--lesson", "cat-eats-fish")
+    assert status == 2
+    assert "projections" in err
+
+
+@pytest.mark.parametrize(("arguments", "status", "words"), [
+    ([], 2, "nothing to test"),
+    (["nowhere.py:Class"], 2, "there is no file 'nowhere.py'"),
+    (["no.such.module:Class"], 2, "there is no module 'no.such.module'"),
+    (["Attention"], 2, "names no module: give FILE.py:NAME"),
+    ([named("Atention")], 2, "has no 'Atention': there are Attention"),
+    ([named("FromConfig")], 2, "wants config: give --arg config=…, or name a function that builds it"),
+    ([named("Config")], 2, "is a class, but no nn.Module"),
+    ([named("Attention"), "--arg", "depth=2"], 2, "takes no depth: its arguments are d_in, d_out, context_length"),
+    ([named("Attention"), "--arg", "depth"], 2, "give NAME=VALUE"),
+    ([named("Attention"), "--mask", "none"], 2, "--mask belongs to a spec"),
+    ([named("Attention"), "--length", "1"], 2, "1 tokens: a test takes 2"),
+    ([named("Attention"), "--scale", "0"], 2, "--scale is 0"),
+    ([named("Attention"), "--device", "cuda:7"], 2, "there is no device cuda:7 here: choose one of cpu"),
+    ([named("Attention"), "--arg", "num_heads=0"], 3, "raised ZeroDivisionError"),
+    ([named("Raises")], 3, "untested"), ([named("WrongShape")], 3, "untested"), ([named("Restless")], 3, "untested"),
+    (["math:pi"], 2, "is float: name an nn.Module class or a function"),
+])  # fmt: skip
+def test_what_cannot_be_tested_says_what_would_help(capsys, monkeypatch, tmp_path, arguments, status, words):
+    monkeypatch.chdir(tmp_path)
+    found, lines, err = check(capsys, *arguments)
+    assert found == status
+    assert words in "\n".join([*lines, err])
+    assert "Traceback" not in err
+
+
+def test_a_file_that_cannot_be_run_is_told_with_its_line(capsys, tmp_path):
+    bad = tmp_path / "bad.py"
+    bad.write_text("import math\n\nraise OSError('no such disk')\n")
+    status, _, err = check(capsys, f"{bad}:Class")
+    assert status == 3
+    assert f"bad.py could not be run: OSError: no such disk ({bad}:3)" in err
+    (tmp_path / "broken.py").write_text("def f(:\n")
+    assert check(capsys, f"{tmp_path / 'broken.py'}:f")[0] == 3
+    exits = tmp_path / "exits.py"
+    exits.write_text("import sys\nsys.exit(7)\n")
+    assert check(capsys, f"{exits}:f")[0] == 3
+
+
+def test_a_file_may_import_its_neighbours(capsys, tmp_path):
+    (tmp_path / "neighbour_of_it.py").write_text("WIDTH = 24\n")
+    (tmp_path / "it.py").write_text(
+        "from dataclasses import dataclass\nfrom neighbour_of_it import WIDTH\nfrom torch import nn\n"
+        "@dataclass\nclass Sizes:\n    width: int = WIDTH\n"
+        "class Same(nn.Module):\n    def forward(self, x):\n        return x * Sizes().width\n"
+    )
+    assert check(capsys, f"{tmp_path / 'it.py'}:Same")[0] == 0
+
+
+def test_a_module_of_the_library_by_its_name(capsys):
+    status, lines, _ = check(capsys, "torch.nn:MultiheadAttention", "--d-model", "16", "--heads", "2", "--length", "8")
+    assert status == 1
+    assert any("no mask" in line for line in lines)
+    assert check(capsys, "torch.nn:Identity")[0] == 0
+
+
+# -------------------------------------------------------------------------------------------------------- arguments
+
+
+def test_arguments_are_filled_in_by_their_names():
+    class Asks(nn.Module):
+        def __init__(self, n_embd, n_head, block_size, dropout, batch_first, bias, extra=3):
+            super().__init__()
+            self.given = (n_embd, n_head, block_size, dropout, batch_first, bias, extra)
+            self.layer = nn.Linear(n_embd, n_embd)
+
+        def forward(self, x):
+            return self.layer(x)
+
+    subject = subjects.build(Asks, "Asks", Wishes(d_model=10, num_heads=5, length=7))
+    assert subject.run.given == (10, 5, 7, 0.0, True, True, 3)
+    assert subject.d == 10
+    other = subjects.build(Asks, "Asks", Wishes(arguments={"n_embd": 6, "extra": 9}))
+    assert other.run.given[0] == 6
+    assert other.run.given[-1] == 9
+    assert other.d == 6
+
+
+def test_what_has_a_default_keeps_it_but_for_dropout_and_the_batch_axis():
+    class Asks(nn.Module):
+        def __init__(self, d_model=48, dropout=0.3, batch_first=False):
+            super().__init__()
+            self.given = (d_model, dropout, batch_first)
+            self.layer = nn.Linear(d_model, 8)
+
+    subject = subjects.build(Asks, "Asks", Wishes(d_model=10))
+    assert subject.run.given == (48, 0.0, True)
+    assert subject.d == 48
+
+
+@pytest.mark.parametrize(("made", "calls"), [
+    (lambda x: x * 2, 1), (lambda q, k, v: q + k + v, 3), (lambda hidden_states: hidden_states, 1),
+])  # fmt: skip
+def test_functions_of_inputs_are_called_as_they_ask(made, calls):
+    seen = []
+
+    subject = subjects.build(made, "it", Wishes())
+    assert subject.run is made
+    x = torch.ones(2, 3, subject.d)
+    out = subject.on(torch.device("cpu"), torch.float32)(x)
+    seen.append(float(out[0, 0, 0]))
+    assert seen[0] == {1: float(made(torch.ones(()))) if calls == 1 else 0, 3: 3.0}[calls]
+
+
+def test_forward_that_wants_more_says_how_it_can_be_called():
+    class Wants(nn.Module):
+        def forward(self, x, memory):
+            return x
+
+    with pytest.raises(SubjectError, match="wants x, memory: --call self") as error:
+        subjects.build(Wants, "Wants", Wishes()).on(torch.device("cpu"), torch.float32)
+    assert error.value.kind == "asked"
+
+    class Three(nn.Module):
+        def forward(self, a, b, c):
+            return a + b + c
+
+    call = subjects.build(Three, "Three", Wishes(call="self")).on(torch.device("cpu"), torch.float32)
+    assert float(call(torch.ones(1, 1, 1))[0, 0, 0]) == 3
+
+
+def test_the_module_itself_is_left_as_it_is():
+    module = nn.Linear(8, 8).train()
+    subject = subjects.build(module, "it", Wishes())
+    assert subject.d == 8
+    subject.on(torch.device("cpu"), torch.float64)(torch.ones(1, 2, 8, dtype=torch.float64))
+    assert module.weight.dtype == torch.float32
+    assert module.training
+
+
+def test_of_a_mapping_the_first_tensor_of_the_right_shape_counts():
+    def gives(x):
+        return {"loss": x.sum(), "last_hidden_state": x + 1, "other": x}
+
+    call = subjects.build(gives, "it", Wishes()).on(torch.device("cpu"), torch.float32)
+    assert float(call(torch.ones(1, 2, 64))[0, 0, 0]) == 2
+
+
+# ----------------------------------------------------------------------------------------------------- as a program
+
+
+def run(*arguments, **more):
+    return subprocess.Popen(
+        [sys.executable, "-m", "attnviz", "check", *map(str, arguments)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more,
+    )  # fmt: skip
+
+
+def test_a_module_that_hangs_ends_with_3_and_a_sentence(tmp_path):
+    hangs = tmp_path / "hangs.py"
+    hangs.write_text("import time\ndef f(x):\n    time.sleep(600)\n    return x\n")
+    out, err = (process := run(f"{hangs}:f", "--timeout", "1")).communicate(timeout=60)
+    assert process.returncode == 3
+    assert "did not answer within 1 s: --timeout gives it longer" in err
+    assert "Traceback" not in out + err
+
+
+def test_ctrl_c_ends_it_at_once(tmp_path):
+    hangs = tmp_path / "hangs.py"
+    hangs.write_text("import time\nprint('here', flush=True)\ndef f(x):\n    time.sleep(600)\n    return x\n")
+    process = run(f"{hangs}:f")
+    assert process.stdout.readline().strip() == "here"
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=10)
+    assert process.returncode == 130
+    assert err == ""
+
+
+def test_it_needs_no_qt(tmp_path):
+    (tmp_path / "PySide6").mkdir()
+    (tmp_path / "PySide6" / "__init__.py").write_text("raise ImportError('no Qt here')\n")
+    code = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from attnviz import cli; sys.exit(cli.run(sys.argv[1:]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "check", named("Attention"), "--length", "4", "--json"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["status"] == 0
