@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from attnviz.questions.leak import LeakAnswer, Pattern, Reading
+from attnviz.questions.leak import EqualAnswer, LeakAnswer, Pattern, Reading
 
 if TYPE_CHECKING:
     from attnviz.spec import AttentionSpec, View
     from attnviz.studies.leak import Plan, Testable
+    from attnviz.subjects import Wishes
 
 CLEAN, LEAKS, ASKED, UNTESTED = 0, 1, 2, 3
 """Exit statuses."""
@@ -53,18 +54,24 @@ def check_command(
     @click.argument("target", required=False, metavar="[SPEC.json | FILE.py:NAME | package.module:NAME]")
     @click.option("--arg", "arguments", multiple=True, metavar="NAME=VALUE", help="An argument of the constructor.")
     @click.option("--call", type=click.Choice(["x", "self"]), help="self: pass the input as q, k and v.")
+    @click.option("--against", metavar="FILE.py:NAME", help="Compare with another: outputs and gradients, in eps.")
     @click.option("--scale", "input_scale", type=float, default=1.0, help="Standard deviation of the inputs (1).")
     @click.option("--timeout", type=click.FloatRange(min=0.1), default=60.0, help="Seconds for one line (60).")
     @click.option("--strict", is_flag=True, help="A leak in the arithmetic is exit status 1 too.")
     @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
-    def check(target: str | None, *, as_json: bool, strict: bool, timeout: float, **options: Any) -> int:
+    def check(
+        target: str | None, *, against: str | None, as_json: bool, strict: bool, timeout: float, **options: Any
+    ) -> int:  # fmt: skip
         """Exit status."""
         signal.signal(signal.SIGINT, _leave)  # a kernel hears no exception
         own = {name: options.pop(name) for name in ("arguments", "call", "input_scale")}
         if target is not None and target.lower().endswith(".json"):
             options["spec_file"], target = target, None
         try:
-            named, subject, plan = _subject(target, own, options, read_spec, timeout)
+            named, subject, plan, wishes = _subject(target, own, options, read_spec, timeout)
+            equal = None
+            if against is not None:
+                equal = _against(against, subject, wishes, plan, timeout, quiet=as_json)
             last = _read(named, subject, plan, timeout, quiet=as_json)
         except RuntimeError as error:
             if not hasattr(error, "kind"):
@@ -72,9 +79,14 @@ def check_command(
             click.echo(f"attnviz: {error}", err=True)
             return ASKED if error.kind == "asked" else UNTESTED
         status = status_of(last, plan, strict=strict)
+        if equal is not None and any(found.same == "differ" for found in equal.found):
+            status = LEAKS
         if as_json:
-            click.echo(json.dumps(as_object(named, plan, last, status), allow_nan=False))
+            click.echo(json.dumps(as_object(named, plan, last, status, equal), allow_nan=False))
         else:
+            differ = [] if equal is None else [found.dtype for found in equal.found if found.same == "differ"]
+            if differ:
+                click.echo(f"They differ in {', '.join(dict.fromkeys(differ))}.")
             click.echo("\n".join(summary(last, plan, status)))
         return status
 
@@ -90,11 +102,17 @@ def check_command(
 def _subject(
     target: str | None, own: dict[str, Any], options: dict[str, Any],
     read_spec: Callable[[dict[str, Any]], tuple[AttentionSpec, View] | None], timeout: float,
-) -> tuple[str, Testable, Plan]:  # fmt: skip
+) -> tuple[str, Testable, Plan, Wishes]:  # fmt: skip
     """What is tested, by name, and how. Raises `SpecError` and `subjects.SubjectError`."""
+    from attnviz import subjects
     from attnviz.studies.leak import DTYPES, Plan
 
     given = {name: value for name, value in options.items() if value is not None}
+    length = given.get("length", 32)
+    wishes = subjects.Wishes(
+        given.get("d_model", 64), given.get("num_heads", 4), length, given.get("seed", 0),
+        _arguments(own["arguments"]), own["call"],
+    )  # fmt: skip
     dtypes: tuple[str, ...] = DTYPES
     devices = _devices()
     if target is None:
@@ -107,17 +125,11 @@ def _subject(
         subject: Testable = SpecSubject(asked[0])
         length, named = inputs.count_tokens(asked[0].source)[1], subject.name
     else:
-        from attnviz import subjects
-
         odd = sorted(set(given) - {"d_model", "num_heads", "length", "seed", "dtype", "device"})
         if odd:
             flags = ", ".join(f"--{name.replace('_', '-')}" for name in odd)
             raise click.UsageError(f"{flags} belongs to a spec, but {target} is code: use --arg NAME=VALUE")
-        length, named = given.get("length", 32), target
-        wishes = subjects.Wishes(
-            given.get("d_model", 64), given.get("num_heads", 4), length, given.get("seed", 0),
-            _arguments(own["arguments"]), own["call"],
-        )  # fmt: skip
+        named = target
         with _within(timeout, target):
             subject = subjects.build(subjects.find(target), target, wishes)
     if "dtype" in given:
@@ -130,7 +142,7 @@ def _subject(
         raise click.UsageError(f"{length} tokens: a test takes 2 to {MOST_TOKENS:,}")
     if not 0 < own["input_scale"] < math.inf:
         raise click.UsageError(f"--scale is {own['input_scale']:g}: give a number above 0")
-    return named, subject, Plan(devices, dtypes, length, own["input_scale"], given.get("seed", 0))
+    return named, subject, Plan(devices, dtypes, length, own["input_scale"], given.get("seed", 0)), wishes
 
 
 def _read(target: str, subject: Testable, plan: Plan, timeout: float, *, quiet: bool) -> LeakAnswer:
@@ -150,6 +162,34 @@ def _read(target: str, subject: Testable, plan: Plan, timeout: float, *, quiet: 
         if not quiet:
             click.echo(line_of(answer.readings[-1]))
     assert last is not None  # noqa: S101 (a plan has readings)
+    return last
+
+
+def _against(
+    target: str, subject: Testable, wishes: Wishes, plan: Plan, timeout: float, *, quiet: bool
+) -> EqualAnswer:  # fmt: skip
+    """How far the module that ``target`` names is from ``subject``; a line a dtype as it comes."""
+    from attnviz import subjects
+    from attnviz.studies.leak.against import compare, share_weights
+
+    with _within(timeout, target):
+        other = subjects.build(subjects.find(target), target, wishes)
+        shared = share_weights(getattr(subject, "run", None), other.run)
+    stream = compare(subject, other, plan, shared)
+    last: EqualAnswer | None = None
+    if not quiet:
+        click.echo(f"against {target}, {shared}; apart: in eps of the largest")
+        click.echo(f"{'device':8}{'dtype':10}{'':>8}  {'verdict':24}{'outputs':>10}{'gradients':>12}")
+    while True:
+        with _within(timeout, target):
+            answer = next(stream, None)
+        if answer is None:
+            break
+        last, found = answer, answer.found[-1]
+        if not quiet:
+            figures = "" if found.same == "untested" else f"{found.outputs:>10.3g}{found.gradients:>12.3g}"
+            click.echo(f"{found.device:8}{found.dtype:10}{'':>8}  {found.same:24}{figures}  {found.remark}".rstrip())
+    assert last is not None  # noqa: S101 (a plan has dtypes)
     return last
 
 
@@ -221,7 +261,9 @@ def summary(answer: LeakAnswer, plan: Plan, status: int) -> list[str]:
     return said
 
 
-def as_object(target: str, plan: Plan, answer: LeakAnswer, status: int) -> dict[str, Any]:
+def as_object(
+    target: str, plan: Plan, answer: LeakAnswer, status: int, equal: EqualAnswer | None = None
+) -> dict[str, Any]:  # fmt: skip
     """The whole answer as JSON has it; what is no number there is null or "inf"."""
     return {
         "target": target, "tokens": plan.length, "scale": plan.scale, "seed": plan.seed, "status": status,
@@ -235,6 +277,16 @@ def as_object(target: str, plan: Plan, answer: LeakAnswer, status: int) -> dict[
             }
             for r in answer.readings
         ],
+        "against": None if equal is None else {
+            "weights": equal.shared,
+            "found": [
+                {
+                    "device": e.device, "dtype": e.dtype, "verdict": e.same, "outputs_eps": _plain(e.outputs),
+                    "gradients_eps": _plain(e.gradients), "token": e.token, "remark": e.remark,
+                }
+                for e in equal.found
+            ],
+        },
     }  # fmt: skip
 
 

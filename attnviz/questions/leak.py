@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from attnviz.questions.base import Answer
+
+ROUNDING_EPS: Final = 8.0
+"""So many eps of the largest output, and no more, are rounding."""
 
 Verdict = Literal[
     "exactly zero", "rounding", "leak in the code", "leak in the arithmetic", "cannot tell", "leaks", "untested"
@@ -66,3 +69,44 @@ class LeakAnswer(Answer):
     readings: tuple[Reading, ...]
     pattern: Pattern = ""
     blind: bool = False
+
+
+Sameness = Literal["bit for bit", "rounding", "differ", "untested"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Equality:
+    """Two modules on one device and in one dtype: how far outputs and gradients of the inputs are apart.
+
+    ``outputs`` and ``gradients`` in eps × the largest of the first module's; ``token`` is where they differ most.
+    """
+
+    device: str
+    dtype: str
+    same: Sameness
+    outputs: float = 0.0
+    gradients: float = 0.0
+    token: int | None = None
+    remark: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EqualAnswer(Answer):
+    """The comparisons so far; ``shared`` says in words which weights they have."""
+
+    found: tuple[Equality, ...]
+    shared: str
+
+
+def text_map(reading: Reading) -> str:
+    """Who sees whom in characters, a line an output: X leaks, o moves and may, . does not move, ? is not known."""
+    if reading.moved is None or reading.hidden is None:
+        return ""
+    rows = []
+    for figures, hidden in zip(reading.moved, reading.hidden, strict=True):
+        cells = (
+            "?" if np.isnan(f) else "." if f <= ROUNDING_EPS else "X" if h else "o"
+            for f, h in zip(figures, hidden, strict=True)
+        )
+        rows.append("".join(cells))
+    return "\n".join(rows)

@@ -13,9 +13,6 @@ from torch import Tensor
 Call = Callable[[Tensor], Tensor]
 """A module under test: inputs (B, L, d) to outputs (B, L, o)."""
 
-ROUNDING_EPS: Final = 8.0
-"""So many eps of the largest output, and no more, are rounding."""
-
 _MOST_NUMBERS: Final = 1 << 24  # of a batch's inputs, so that a batch of all positions of a long input is cut
 
 

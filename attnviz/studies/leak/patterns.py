@@ -18,8 +18,8 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from attnviz.questions.leak import Pattern
-from attnviz.studies.leak.movement import ROUNDING_EPS, Call, Movement
+from attnviz.questions.leak import ROUNDING_EPS, Pattern
+from attnviz.studies.leak.movement import Call, Movement
 
 _SAMPLES: Final = 64
 _FIRST_ROWS: Final = 3

@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnviz.questions.leak import LeakAnswer, Pattern, Reading, Verdict
+from attnviz.questions.leak import ROUNDING_EPS, LeakAnswer, Pattern, Reading, Verdict
 from attnviz.studies.leak import movement
-from attnviz.studies.leak.movement import ROUNDING_EPS, Call, Movement
+from attnviz.studies.leak.movement import Call, Movement
 from attnviz.studies.leak.overflow import product_overflows
 from attnviz.studies.leak.patterns import is_blind, pattern_of
 from attnviz.studies.leak.verdicts import verdict_of
@@ -23,7 +23,7 @@ SCALES: Final = (1.0, 10.0, 100.0, 1000.0)
 """Of the inputs, in those of the verdict."""
 
 DTYPES: Final = ("float32", "float64", "bfloat16", "float16")
-_FINEST_FIRST: Final = ("float64", "float32", "bfloat16", "float16")
+FINEST_FIRST: Final = ("float64", "float32", "bfloat16", "float16")
 _REFERENCE: Final = "float64"
 _BUDGET: Final = {"float64": 2e10, "float32": 4e10, "bfloat16": 2e10, "float16": 4e9}
 """Multiplications and additions that the positions of one reading may cost."""
@@ -66,7 +66,7 @@ class Plan:
 
 def answers(subject: Testable, plan: Plan, cancelled: Callable[[], bool] = lambda: False) -> Iterator[LeakAnswer]:
     """An answer after each reading, the finest dtype of each device first. Ends early once ``cancelled``."""
-    dtypes = sorted(plan.dtypes, key=_FINEST_FIRST.index)
+    dtypes = sorted(plan.dtypes, key=FINEST_FIRST.index)
     wanted = [(device, dtype, factor) for factor in plan.factors for device in plan.devices for dtype in dtypes]
     references: dict[tuple[str, float], _Taken] = {}
     readings: list[Reading] = []

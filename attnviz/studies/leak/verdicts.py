@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from attnviz.questions.leak import Verdict
-from attnviz.studies.leak.movement import ROUNDING_EPS
+from attnviz.questions.leak import ROUNDING_EPS, Verdict
 
 
 def verdict_of(figure: float, in_float64: float | None) -> Verdict:

@@ -1,0 +1,93 @@
+"""Whether two modules are the same function: outputs and gradients beside each other, in eps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import torch
+from torch import Tensor, nn
+
+from attnviz.questions.leak import EqualAnswer, Equality, Sameness
+from attnviz.studies.leak import movement
+from attnviz.studies.leak.movement import Call
+from attnviz.studies.leak.readings import FINEST_FIRST, Plan, Testable
+
+SAME_EPS: Final = 256.0
+"""So many eps of the largest number apart, two orders of the same sums are still the same function."""
+
+
+def share_weights(one: object, other: object) -> str:
+    """Load ``one``'s state into ``other`` where names and shapes agree; what was done, in words."""
+    if not isinstance(one, nn.Module) or not isinstance(other, nn.Module):
+        return "each as it was built: functions have no weights to copy"
+    given, taking = one.state_dict(), other.state_dict()
+    if {k: v.shape for k, v in given.items()} == {k: v.shape for k, v in taking.items()}:
+        other.load_state_dict(given)
+        return "with the same weights"
+    odd = sorted(set(given) ^ set(taking)) or sorted(k for k in given if given[k].shape != taking[k].shape)
+    names = ", ".join(odd[:4]) + (" …" if len(odd) > 4 else "")
+    return f"each with the weights of the seed: {names} are not in both alike"
+
+
+def compare(
+    one: Testable, other: Testable, plan: Plan, shared: str, cancelled: Callable[[], bool] = lambda: False
+) -> Iterator[EqualAnswer]:
+    """An answer after each device and dtype, the finest dtype first. Ends early once ``cancelled``."""
+    dtypes = sorted(plan.dtypes, key=FINEST_FIRST.index)
+    wanted = [(device, dtype) for device in plan.devices for dtype in dtypes]
+    found: list[Equality] = []
+    for done, (device, dtype) in enumerate(wanted, 1):
+        if cancelled():
+            return
+        found.append(_compared(one, other, plan, device, dtype))
+        yield EqualAnswer(done, len(wanted), tuple(found), shared)
+
+
+def _compared(one: Testable, other: Testable, plan: Plan, device: str, dtype: str) -> Equality:
+    kind = getattr(torch, dtype)
+    try:
+        calls = [subject.on(torch.device(device), kind) for subject in (one, other)]
+        start, _ = movement.inputs_of(plan.length, one.d, plan.scale, plan.seed)
+        given = start.to(device, kind)[None]
+        with torch.inference_mode():
+            for subject, call in zip((one, other), calls, strict=True):
+                if not movement.repeats_itself(call, given[0]):
+                    return Equality(device, dtype, "untested", remark=f"{subject.name} differs from itself")
+        outputs, gradients = zip(*(_outputs_and_gradients(call, given) for call in calls), strict=True)
+    except Exception as error:  # whatever a person's module raises is an answer
+        words = getattr(error, "sentence", None) or f"{type(error).__name__}: {' '.join(str(error).split())}"
+        return Equality(device, dtype, "untested", remark=words)
+    if outputs[0].shape != outputs[1].shape:
+        shapes = " and ".join(str(tuple(out.shape[1:])) for out in outputs)
+        return Equality(device, dtype, "differ", remark=f"outputs of shapes {shapes}")
+    by_output, place = _apart(*outputs)
+    by_gradient, _ = _apart(*gradients)
+    same: Sameness = "differ"
+    if by_output == by_gradient == 0:
+        same = "bit for bit"
+    elif max(by_output, by_gradient) <= SAME_EPS:
+        same = "rounding"
+    return Equality(device, dtype, same, by_output, by_gradient, place if same == "differ" else None)
+
+
+def _outputs_and_gradients(call: Call, given: Tensor) -> tuple[Tensor, Tensor]:
+    """Outputs (1, L, o) and ∂ (a fixed weighing of them) / ∂ inputs (1, L, d)."""
+    own = given.detach().clone().requires_grad_()
+    with torch.enable_grad():
+        out = call(own)
+        weights = torch.linspace(-1, 1, out.numel(), dtype=torch.float64, device=out.device).reshape(out.shape)
+        (slope,) = torch.autograd.grad((out * weights.to(out.dtype)).sum(), own, allow_unused=True)
+    return out.detach(), torch.zeros_like(own) if slope is None else slope
+
+
+def _apart(one: Tensor, other: Tensor) -> tuple[float, int]:
+    """The largest difference in eps of the largest number, and the token (row) of it; inf where one is no number."""
+    a, b = (t.to("cpu", torch.float64) for t in (one, other))
+    gap = movement.distance(a[0], b[0])
+    gap = torch.where(torch.isnan(gap), 0.0, gap)  # in neither a number
+    finite = a[torch.isfinite(a)]
+    unit = torch.finfo(one.dtype).eps * (float(finite.abs().amax()) if finite.numel() else 0.0)
+    worst = int(gap.argmax())
+    most = float(gap[worst])
+    return (0.0 if most == 0 else most / unit if unit > 0 else float("inf")), worst
