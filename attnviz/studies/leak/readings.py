@@ -25,7 +25,7 @@ SCALES: Final = (1.0, 10.0, 100.0, 1000.0)
 DTYPES: Final = ("float32", "float64", "bfloat16", "float16")
 FINEST_FIRST: Final = ("float64", "float32", "bfloat16", "float16")
 _REFERENCE: Final = "float64"
-_BUDGET: Final = {"float64": 2e10, "float32": 4e10, "bfloat16": 2e10, "float16": 4e9}
+_BUDGET: Final = {"float64": 1e10, "float32": 2e10, "bfloat16": 4e10, "float16": 2e9}
 """Multiplications and additions that the positions of one reading may cost."""
 
 _FURTHER: Final = 0.1  # of the budget, for scales that give no verdict
