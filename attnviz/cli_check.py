@@ -11,12 +11,14 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from attnviz.questions.leak import EqualAnswer, LeakAnswer, Pattern, Reading
+from attnviz.leak_lines import to_line
+from attnviz.questions.leak import LOOKS, EqualAnswer, LeakAnswer, Reading, outcome
 
 if TYPE_CHECKING:
     from attnviz.spec import AttentionSpec, View
@@ -26,18 +28,7 @@ if TYPE_CHECKING:
 CLEAN, LEAKS, ASKED, UNTESTED = 0, 1, 2, 3
 """Exit statuses."""
 
-MOST_TOKENS: Final = 4096
-
-LOOKS: Final[dict[Pattern, str]] = {
-    "no mask": "no mask: every output takes in later tokens",
-    "mask inverted": "a mask that is inverted: outputs see what comes later, and nothing that came before",
-    "one token too many": "one token too many: each output sees the next token, as with triu(diagonal=2)",
-    "softmax over the wrong axis": "a softmax over the wrong axis: over queries instead of keys",
-    "not divided again": "weights that are masked after the softmax and not divided again",
-    "fill too shallow": "a fill that is too shallow: hidden keys keep a weight, whatever they are",
-    "other item of the batch": "attention over a flattened batch: an item sees the others",
-    "a token blind to itself": "tokens that are blind to themselves, as with triu(diagonal=0): no leak",
-}
+MOST_TOKENS: Final = 1024
 
 
 def check_command(
@@ -57,10 +48,13 @@ def check_command(
     @click.option("--against", metavar="FILE.py:NAME", help="Compare with another: outputs and gradients, in eps.")
     @click.option("--scale", "input_scale", type=float, default=1.0, help="Standard deviation of the inputs (1).")
     @click.option("--timeout", type=click.FloatRange(min=0.1), default=60.0, help="Seconds for one line (60).")
+    @click.option("--image", type=click.Path(path_type=Path), help="Write the map of who sees whom as a PNG.")
     @click.option("--strict", is_flag=True, help="A leak in the arithmetic is exit status 1 too.")
+    @click.option("--lines", "as_lines", is_flag=True, hidden=True)
     @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
     def check(
-        target: str | None, *, against: str | None, as_json: bool, strict: bool, timeout: float, **options: Any
+        target: str | None, *, against: str | None, image: Path | None, as_json: bool, as_lines: bool, strict: bool,
+        timeout: float, **options: Any,
     ) -> int:  # fmt: skip
         """Exit status."""
         signal.signal(signal.SIGINT, _leave)  # a kernel hears no exception
@@ -71,16 +65,20 @@ def check_command(
             named, subject, plan, wishes = _subject(target, own, options, read_spec, timeout)
             equal = None
             if against is not None:
-                equal = _against(against, subject, wishes, plan, timeout, quiet=as_json)
-            last = _read(named, subject, plan, timeout, quiet=as_json)
+                equal = _against(against, subject, wishes, plan, timeout, quiet=as_json or as_lines)
+            last = _read(named, subject, plan, timeout, quiet=as_json, lines=as_lines)
         except RuntimeError as error:
             if not hasattr(error, "kind"):
                 raise
             click.echo(f"attnviz: {error}", err=True)
             return ASKED if error.kind == "asked" else UNTESTED
         status = status_of(last, plan, strict=strict)
+        if image is not None:
+            _write_image(image, named, last, plan)
         if equal is not None and any(found.same == "differ" for found in equal.found):
             status = LEAKS
+        if as_lines:
+            return status
         if as_json:
             click.echo(json.dumps(as_object(named, plan, last, status, equal), allow_nan=False))
         else:
@@ -145,12 +143,14 @@ def _subject(
     return named, subject, Plan(devices, dtypes, length, own["input_scale"], given.get("seed", 0)), wishes
 
 
-def _read(target: str, subject: Testable, plan: Plan, timeout: float, *, quiet: bool) -> LeakAnswer:
+def _read(
+    target: str, subject: Testable, plan: Plan, timeout: float, *, quiet: bool, lines: bool
+) -> LeakAnswer:  # fmt: skip
     """The last answer; a line for each reading as it comes."""
     from attnviz.studies.leak import answers
 
     stream, last = answers(subject, plan), None
-    if not quiet:
+    if not (quiet or lines):
         click.echo(f"{target}: {plan.length} tokens, seed {plan.seed}; moved: in eps of the largest output")
         click.echo(f"{'device':8}{'dtype':10}{'inputs':>8}  {'verdict':24}{'moved':>10}  where")
     while True:
@@ -159,7 +159,10 @@ def _read(target: str, subject: Testable, plan: Plan, timeout: float, *, quiet: 
         if answer is None:
             break
         last = answer
-        if not quiet:
+        if lines:
+            click.echo(to_line(answer))
+            sys.stdout.flush()
+        elif not quiet:
             click.echo(line_of(answer.readings[-1]))
     assert last is not None  # noqa: S101 (a plan has readings)
     return last
@@ -193,6 +196,26 @@ def _against(
     return last
 
 
+def _write_image(path: Path, target: str, answer: LeakAnswer, plan: Plan) -> None:
+    """The map of the finest dtype's reading, with what it says above. The one thing here that needs Qt."""
+    reading = next((r for r in answer.readings if r.moved is not None), None)
+    if reading is None:
+        click.echo("attnviz: nothing could be read, so there is no picture", err=True)
+        return
+    if sys.platform == "linux":
+        os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    from PySide6.QtGui import QGuiApplication
+
+    from attnviz.figure.leak_map import write_leak_image
+
+    application = QGuiApplication.instance() or QGuiApplication(["attnviz"])
+    lines = [f"{target} · {reading.device} {reading.dtype} · {plan.length} tokens", summary(answer, plan, CLEAN)[0]]
+    if outcome(answer, plan.scale) == "clean":
+        lines[1] = "Clean: no output moves when a later token changes."
+    write_leak_image(path, reading, lines)
+    del application
+
+
 def line_of(reading: Reading) -> str:
     """A reading in a line of a terminal."""
     figure = "" if reading.verdict == "untested" else f"{reading.figure:.3g}"
@@ -216,14 +239,10 @@ def line_of(reading: Reading) -> str:
 
 def status_of(answer: LeakAnswer, plan: Plan, *, strict: bool) -> int:
     """Exit status, by the readings at the plan's own scale."""
-    own = [reading for reading in answer.readings if reading.scale == plan.scale]
-    if any(reading.verdict == "leak in the code" or reading.mixes_batch for reading in own):
-        return LEAKS
-    if any(reading.nan_rows and not reading.overflows for reading in own):
-        return LEAKS
-    if strict and any(reading.verdict == "leak in the arithmetic" for reading in own):
-        return LEAKS
-    return UNTESTED if all(reading.verdict == "untested" for reading in own) else CLEAN
+    came = outcome(answer, plan.scale)
+    if came == "untested":
+        return UNTESTED
+    return LEAKS if came in ("leaks", "nan") or (strict and came == "arithmetic") else CLEAN
 
 
 def summary(answer: LeakAnswer, plan: Plan, status: int) -> list[str]:

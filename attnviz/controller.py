@@ -138,6 +138,12 @@ class Controller(QObject):
         self._opened = view
         self._ask(spec, plain, recorded=recorded)
 
+    def forget_before(self) -> None:
+        """Compare what stands with nothing, until it changes again."""
+        if self._session.snapshot().last is not None:
+            self._update(last=None)
+            self._ask_story()
+
     def outline(self) -> Outline | None:
         """What the picture in sight is about."""
         picture = self._session.snapshot().picture

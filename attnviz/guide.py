@@ -7,16 +7,35 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
-from attnviz.lesson_files import Found, Language, LessonQuestion, LessonScript, LessonStep, Place
+from attnviz.lesson_files import (
+    HALF_A_DIGIT,
+    Found,
+    Language,
+    LessonQuestion,
+    LessonScript,
+    LessonStep,
+    Place,
+    Sum,
+)
 from attnviz.session import Cell
 
 Given = float | int | Place | Cell
 """An answer: a number as typed (88 for 88 %), a choice by its place, or a cell."""
 
 
-class Percentage(float):
-    """A number that was typed with its % sign: 88 for "88 %"."""
+class Typed(float):
+    """A number as it was typed: with its ``percent`` sign (88 for "88 %"), or as a ``whole`` one without a point."""
+
+    percent: bool
+    whole: bool
+
+    def __new__(cls, number: float, *, percent: bool = False, whole: bool | None = None) -> Typed:
+        made = super().__new__(cls, number)
+        made.percent = percent
+        made.whole = made.is_integer() if whole is None else whole
+        return made
 
 
 class Verdict(enum.Enum):
@@ -84,7 +103,8 @@ class GuideState:
             case Verdict.RIGHT:
                 return asked.right.said(self.language)
             case Verdict.WRONG:
-                return asked.wrong.said(self.language)
+                in_row = asked.other_row is None or _row_of(self.given) == asked.measure.row
+                return (asked.wrong if in_row or asked.other_row is None else asked.other_row).said(self.language)
             case Verdict.SHOWN if self.found is not None:
                 value = answer_words(asked, self.found, self.language)
                 return asked.show.said(self.language).replace("{value}", value)
@@ -158,6 +178,12 @@ class Guide:
         self._state = replace(self._state, verdict=Verdict.SHOWN, found=found, pointed=pointed)
 
 
+def _row_of(given: Given | None) -> int | None:
+    if isinstance(given, Cell):
+        return given.row
+    return given[0] if isinstance(given, tuple) else None
+
+
 def is_right(asked: LessonQuestion, given: Given, found: Found) -> bool:
     """Whether ``given`` answers the question for which ``found`` was measured."""
     if isinstance(given, Cell):
@@ -169,35 +195,63 @@ def is_right(asked: LessonQuestion, given: Given, found: Found) -> bool:
     if asked.kind == "choice":
         chosen = int(given)
         return 0 <= chosen < len(asked.choices) and _near(asked.choices[chosen].value, found, asked.tolerance)
-    if asked.percent:
-        as_share = not isinstance(given, Percentage) and abs(given) <= 1
-        return _near(given / 100, found, asked.tolerance) or (as_share and _near(given, found, asked.tolerance))
-    return _near(given, found, asked.tolerance)
+    printed = found.printed if isinstance(found, Sum) else found
+    meant = _meant(asked, given if isinstance(given, Typed) else Typed(given))
+    return any(_near(number, found, asked.tolerance) or _near(number, printed, 0) for number in meant)
+
+
+def _meant(asked: LessonQuestion, typed: Typed) -> Sequence[float]:
+    """What ``typed`` can mean, in the measure's units.
+
+    37 % is always 0.37. Where a share was asked for, 37 and 0.37 both are, but a whole number beside the field's own
+    % is nothing else than percents: 1 there is 1 %, and 1.00 all of it.
+    """
+    as_percents, as_it_is = typed / 100, float(typed)
+    if typed.percent or (asked.percent and typed.whole):
+        return (as_percents,)
+    return (as_it_is, as_percents) if asked.share else (as_it_is,)
 
 
 def answer_words(asked: LessonQuestion, found: Found, language: Language = "en") -> str:
-    """What was measured, as a person would type it: "88 %", "0.36", "21"; a cell as "row 1, column 2"."""
+    """What was measured, as a person would type it: "88 %", "0.36", "21", "6e−8"; a cell as "row 1, column 2"."""
     if isinstance(found, frozenset):
         words = "行 {}，列 {}" if language == "zh" else "row {}, column {}"
         return words.format(*min(found)) if found else "–"
     if asked.percent:
-        return f"{100 * found:.0f} %".replace("-", "−")
-    digits = 4 if asked.tolerance < 0.005 else 2
+        digits = 1 if asked.measure.path else 0  # a study's page prints one
+        return f"{100 * found:.{digits}f} %".replace("-", "−")
+    digits = 4 if asked.tolerance < HALF_A_DIGIT else 2
+    if digits > 2 and 0 < abs(found) < 10**-digits:  # rounding, and said as such
+        return f"{found:.2g}".replace("e-0", "e-").replace("-", "−")
     whole = math.isfinite(found) and abs(found - round(found)) < 10**-digits / 2
     return (f"{found:.0f}" if whole else f"{found:.{digits}f}").replace("-", "−")
 
 
-def number_of(text: str) -> float | None:
-    """The number that was typed: "88", "0,88", ".88", "−0.07", "8/9"; "88 %" is a `Percentage`; None for all else."""
-    cleaned = re.sub(r"[\s%％]", "", text).replace("−", "-").replace("，", ",").replace("。", ".").replace(",", ".")
-    parts: Sequence[str] = cleaned.split("/")
-    if not re.fullmatch(r"[-+]?(\d{1,12}(\.\d{0,12})?|\.\d{1,12})(/\d{1,6})?", cleaned):
+def number_of(text: str) -> Typed | None:
+    """The number that was typed, None for all else.
+
+    "88", "0,88", ".88", "−0.07", "8/9", "88 %", and powers of ten: "6e-8", "6·10⁻⁸", "6 x 10^-8".
+    """
+    plain = _RAISED.sub(lambda raised: "^" + raised.group().translate(_LOWERED), text.lower())
+    plain = re.sub(r"[\s%％]", "", plain).translate(_PLAIN)
+    read = _NUMBER.fullmatch(plain)
+    if read is None:
         return None
-    bottom = float(parts[1]) if len(parts) > 1 else 1.0
-    if not bottom:
+    below = float(read["below"] or 1)
+    number = float(read["number"] or 1) * 10.0 ** int(read["power"] or read["bare"] or 0)
+    if not below or not math.isfinite(number):
         return None
-    number = float(parts[0]) / bottom
-    return Percentage(number) if re.search(r"[%％]", text) else number
+    signed = -number if plain.startswith("-") else number
+    return Typed(signed / below, percent=bool(re.search(r"[%％]", text)), whole=plain.lstrip("+-").isdigit())
+
+
+_RAISED: Final = re.compile("[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
+_LOWERED: Final = str.maketrans("⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹", "-+0123456789")
+_PLAIN: Final = str.maketrans("−–，,。．×*⋅∙x", "--....·····")
+_NUMBER: Final = re.compile(
+    r"[-+]?(?:10\^(?P<bare>[-+]?\d{1,2})|(?P<number>\d{1,12}(?:\.\d{0,12})?|\.\d{1,12})"
+    r"(?:(?:e|·10\^)(?P<power>[-+]?\d{1,2}))?)(?:/(?P<below>\d{1,6}))?"
+)
 
 
 def _near(given: float, found: float, tolerance: float) -> bool:

@@ -12,13 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from attnviz.frames import CellClass, Frame, Outline, RowStory, Values
-from attnviz.lesson_files import ANYWHERE, Found, LessonStep, Measure, Place
+from attnviz.lesson_files import ANYWHERE, IN_PERCENT, Found, LessonStep, Measure, Place, Sum
 from attnviz.questions import Answer, Question
 from attnviz.questions.exam import ExamQuestion
 from attnviz.questions.rounds import RoundsAnswer, cells_cached, cells_in_one_pass, cells_recomputed
 from attnviz.session import Picture, Snapshot
 from attnviz.spec import AttentionSpec, MaskFile, masked_at, visible_runs
 
+_DECIMALS = 2  # which the screen prints of a number; a whole percent has as many
 _TIE = 1e-6  # weights closer than this are equally large
 _OF_ROUNDS: Final[Mapping[str, Callable[[int], int]]] = MappingProxyType(
     {
@@ -93,7 +94,9 @@ def _of_study(measure: Measure, screen: Screen) -> float | None:
             value = value[int(part)] if int(part) < len(value) else None
         else:
             value = getattr(value, part, None)
-    return float(value) if isinstance(value, bool | int | float | np.number | np.bool_) else None
+    if not isinstance(value, bool | int | float | np.number | np.bool_):
+        return None
+    return float(value) / 100 if name in IN_PERCENT else float(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +142,9 @@ class _Reading:
         row = self._row(self.picture)
         match self.measure.name:
             case "row_sum":
-                return float(row.sum(dtype=np.float64))
+                return _added(row)
             case "weight_on_future":
-                return float(self._of_keys(row)[self._hidden_by_shape()].sum(dtype=np.float64))
+                return _added(self._of_keys(row)[self._hidden_by_shape()])
             case "visible_keys":
                 return float((~self._hidden()).sum())
         return float(np.abs(row.astype(np.float64) - self._row_before(row)).max())
@@ -262,6 +265,11 @@ def _shape_of(outline: Outline | None, stage: str) -> tuple[int, ...]:
         if known.name == stage:
             return known.shape
     raise _NotHereError
+
+
+def _added(numbers: Values) -> Sum:
+    exact = numbers.astype(np.float64)
+    return Sum(float(exact.sum()), float(exact.round(_DECIMALS).sum()))
 
 
 def _is_any(name: str, kinds: tuple[str, ...]) -> bool:

@@ -33,7 +33,7 @@ from attnviz.worker import EngineLike, Worker
 
 if TYPE_CHECKING:
     from attnviz.teaching import Teaching
-    from attnviz.views.presenter import Presenter
+    from attnviz.views.presenter.view import Presenter
 
 log = logging.getLogger(__name__)
 
@@ -203,7 +203,7 @@ class Program(QObject):
             self._presenter.leave()
 
     def _make_presenter(self) -> Presenter:
-        from attnviz.views.presenter import Presenter  # noqa: PLC0415 (few need it)
+        from attnviz.views.presenter.view import Presenter  # noqa: PLC0415 (few need it)
         from attnviz.views.row_card.room_card import RoomCard  # noqa: PLC0415
 
         presenter = Presenter(self.window.heatmaps, TokenStrip, RoomCard, MaskSwitch)
@@ -214,6 +214,8 @@ class Program(QObject):
         card.cell_selected.connect(self.controller.select)
         card.spec_edited.connect(self.controller.edit_spec)
         switch.spec_edited.connect(self.controller.edit_spec)
+        for asked in ("step_asked", "answered", "shown_asked", "next_lesson_asked", "language_chosen"):
+            getattr(presenter.step, asked).connect(getattr(self.window.lesson_card, asked))
         presenter.left.connect(self._on_presenter_left)
         return presenter
 
@@ -226,8 +228,11 @@ class Program(QObject):
         """What the presenter view says: the lesson's step, or the sentence of the picture."""
         if self._presenter is not None and self._presenter.is_on:
             snapshot, state = self.session.snapshot(), self.teaching.state
-            step = "" if state is None else f"{state.index + 1} / {state.total}"
-            self._presenter.show_sentence(*(self.teaching.sentences() or story(snapshot)), step=step)
+            if state is None:
+                self._presenter.show_sentence(*story(snapshot))
+            else:
+                page = self.window.side.pages.get(state.step.page)
+                self._presenter.show_step(state, page, elsewhere=self.teaching.elsewhere)
             self._presenter.present(snapshot)
 
     @Slot(float)
@@ -288,6 +293,12 @@ class Program(QObject):
         for name, slot in slots.items():
             if hasattr(page, name):
                 getattr(page, name).connect(slot)
+        if hasattr(page, "module_asked"):
+            from attnviz.module_testing import ModuleTesting  # noqa: PLC0415 (not before its page is there)
+            from attnviz.views.pages.leaks import LeaksPage  # noqa: PLC0415
+
+            assert isinstance(page, LeaksPage)  # noqa: S101 (no other page asks for modules)
+            ModuleTesting(page, self.window)
 
     @Slot(str, object)
     def _on_study_answered(self, name: str, answer: Answer) -> None:

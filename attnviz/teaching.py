@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Final
 
 import msgspec
 from PySide6.QtCore import QLocale, QObject, QSettings, Signal, Slot
-from PySide6.QtWidgets import QFileDialog
+from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QFileDialog, QLineEdit, QPlainTextEdit
 
 from attnviz import lesson_files, measures
 from attnviz.controller import Controller
@@ -63,7 +62,7 @@ class Teaching(QObject):
         self._first: tuple[AttentionSpec, View] | None = None  # what was asked for, that it may come behind
         self._home: tuple[AttentionSpec, View] | None = None  # what stood before the lesson began
         self._to_select: Cell | None = None
-        self._to_begin = False
+        self._to_begin = self._was_elsewhere = False
         card = window.lesson_card
         card.step_asked.connect(self.go_to)
         card.answered.connect(self._on_answered)
@@ -84,6 +83,11 @@ class Teaching(QObject):
     def state(self) -> GuideState | None:
         """The step that is being played, None outside a lesson."""
         return None if self._guide is None else self._guide.state
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether another picture than the step's stands there, as last shown."""
+        return self._was_elsewhere
 
     # ------------------------------------------------------------------------------------------------------- playing
 
@@ -185,6 +189,8 @@ class Teaching(QObject):
         else:
             self._controller.open(*scene)
         self._window.show_page(step.page)
+        self._window.side.show_part(step.part)
+        self._give_keys_back()
         self._arrive()
         self._show()
 
@@ -208,6 +214,8 @@ class Teaching(QObject):
             elif now.picture is None or not now.picture.complete or (now.picture.spec, now.picture.view) != self._first:
                 self._coming = None
         self.judge_waiting()
+        if self._guide is not None and self._elsewhere() != self._was_elsewhere:
+            self._show()
 
     def _give_way(self) -> None:
         """Where a person has asked for something else meanwhile, the step's own picture comes no more."""
@@ -226,6 +234,8 @@ class Teaching(QObject):
             return
         outline, cell = picture.outline, self._to_select
         begins, self._to_begin, self._to_select = self._to_begin, False, None
+        if begins and self._guide.step.before is None:
+            self._controller.forget_before()  # the last step's picture is nothing that this one speaks of
         if cell is not None and picture.spec == self._guide.step.spec:
             self._controller.select(Cell(min(cell.row, outline.n_queries - 1), min(cell.col, outline.n_keys - 1)))
         if begins and picture.spec == self._guide.step.spec:
@@ -348,23 +358,26 @@ class Teaching(QObject):
         return "zh" if str(self._settings.value("language", own, type=str)) == "zh" else "en"
 
     def _show(self) -> None:
-        self._window.show_lesson(self.state)
+        state = self.state
+        if state is not None and state.verdict in (Verdict.RIGHT, Verdict.SHOWN):
+            self._give_keys_back()  # there is nothing more to type, and its field is greyed
+        self._was_elsewhere = self._elsewhere()
+        self._window.show_lesson(state, elsewhere=self._was_elsewhere)
         self.changed.emit()
+
+    def _elsewhere(self) -> bool:
+        """Whether a person has changed the step's picture: another spec, stage or head stands there, or is coming."""
+        if self._guide is None or self._coming is not None:
+            return False
+        (spec, view), step = self._controller.wanted(), self._guide.step
+        return (spec, view.stage, view.head) != (step.spec, step.view.stage, step.view.head)
+
+    def _give_keys_back(self) -> None:
+        """Give the map its keys again (M, R, the arrows), unless a person is typing elsewhere."""
+        focus = QApplication.focusWidget()
+        typing = isinstance(focus, QLineEdit | QPlainTextEdit | QAbstractSpinBox)
+        if focus is None or not typing or self._window.lesson_card.isAncestorOf(focus):
+            self._window.heatmaps.setFocus()
 
     def _say(self, sentence: str) -> None:
         self._controller.say(Failure(self._session.generation, sentence, ""))
-
-    def sentences(self) -> tuple[str, str] | None:
-        """The step's title and words, for the presenter view; None outside a lesson."""
-        state = self.state
-        if state is None:
-            return None
-        asked = state.step.question
-        small = state.feedback or (asked.ask.said(state.language) if asked is not None else "")
-        return _first_sentence(state.step.say.said(state.language)), small
-
-
-def _first_sentence(words: str) -> str:
-    """What is read from the back of a room."""
-    found = re.match(r".*?[.!?。！？](?=\s|[^\d\s]|$)”?", words, re.DOTALL)
-    return found[0] if found else words

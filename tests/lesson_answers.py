@@ -18,6 +18,14 @@ TORCH_DRAWS = {"3.5.2", "3.5.2.2"}
 """Steps whose answers torch's generator draws, which may draw others on another system."""
 
 
+ELSEWHERE = {
+    "ahead": ("84.8 %", "84.8", "0.848"), "rounds": ("91",), "exam": ("1.79",), "3.5.1": ("80", "80 %", "0.80"),
+    "3.5.1.2": ("37 %", "0.37"), "3.5.1.3": ("54 %", ".5357"), "3.5.1.4": ("54", ".54"), "order": ("76 %",),
+    "3.6.2.3": ("0", "6e−8"), "3.3.1.2": ("101", "100 %"), "taste": ("0.307",), "fill-inf": ("1.00",),
+}  # fmt: skip
+"""What else the screen prints of a step's answer: on a page, in the row, or made of printed numbers."""
+
+
 def wrong_for(asked, right):
     if asked.measure.name == "empty":
         return right[0] + 1, right[1]

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from attnviz.frames import CellClass, Counts, Frame, Outline, Scale, StageShape
-from attnviz.guide import Guide, Percentage, Verdict, answer_words, is_right, number_of
-from attnviz.lesson_files import Choice, LessonQuestion, LessonScript, LessonStep, Measure, Words
+from attnviz.guide import Guide, Verdict, answer_words, is_right, number_of
+from attnviz.lesson_files import Choice, LessonQuestion, LessonScript, LessonStep, Measure, Sum, Words
 from attnviz.measures import Screen, found, screen_of
 from attnviz.questions import Answer
 from attnviz.questions.exam import ExamQuestion
@@ -106,13 +106,9 @@ def test_a_step_without_a_question_takes_no_answer():
         (89, 0.8808, {"percent": True}, False),
         (88, 0.8808, {}, False),
         (100, 1.0, {"percent": True}, True),
-        (1, 1.0, {"percent": True}, True),
         (0.5, 0.5, {"percent": True}, True),
-        (Percentage(1), 1.0, {"percent": True}, False),
-        (Percentage(0.5), 0.5, {"percent": True}, False),
-        (Percentage(50), 0.5, {"percent": True}, True),
-        (Percentage(0.5), 0.005, {"percent": True}, True),
-        (Percentage(84.8), 84.8, {"tolerance": 0.5}, True),
+        (37, 0.37, {}, False),
+        (91, 91.0, {"percent": False}, True),
         (0, 0.2447, {"percent": True}, False),
         (0.31, 0.3113, {}, True),
         (0.3, 0.3113, {}, False),
@@ -125,6 +121,50 @@ def test_a_step_without_a_question_takes_no_answer():
 )
 def test_numbers_are_judged(given, value, more, right):
     assert is_right(asking(**more), given, value) is right
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "kind", "right"),
+    [
+        # beside the field's own % a whole number counts percents
+        ("1", 1.0, "percent", False), ("1 %", 1.0, "percent", False), ("1.00", 1.0, "percent", True),
+        ("100", 1.0, "percent", True), ("100 %", 1.0, "percent", True), ("1", 0.01, "percent", True),
+        ("88", 0.8808, "percent", True), ("88 %", 0.8808, "percent", True), (".88", 0.8808, "percent", True),
+        ("0,8808", 0.8808, "percent", True), ("8/9", 0.8889, "percent", True), ("0.5", 0.005, "percent", True),
+        ("0.5 %", 0.5, "percent", False), ("50 %", 0.5, "percent", True), ("84.8 %", 0.848, "percent", True),
+        # a share without it may be told in percents too
+        ("37", 0.37, "share", True), ("37 %", 0.37, "share", True), (".37", 0.37, "share", True),
+        ("0.37 %", 0.37, "share", False), ("1", 1.0, "share", True), ("100 %", 1.0, "share", True),
+        ("36", 0.37, "share", False),
+        # no share is
+        ("31 %", 0.31, "number", True), ("31", 0.31, "number", False), ("100 %", 100.0, "number", False),
+    ],
+)  # fmt: skip
+def test_shares_are_taken_as_the_screen_prints_them(text, value, kind, right):
+    asked = asking(percent=kind == "percent", share=kind != "number")
+    assert is_right(asked, number_of(text), value) is right
+
+
+def test_what_the_printed_numbers_add_up_to_is_right_too():
+    shares = np.array([0.164, 0.1737, 0.154, 0.1743, 0.1465])
+    exact = Sum(float(shares.sum()), float(shares.round(2).sum()))
+    asked = asking(percent=True, share=True)
+    assert [is_right(asked, number_of(text), exact) for text in ("81", "80", "79", "80.5", "82")] == [
+        True, shares.round(2).sum() == pytest.approx(0.80), False, False, False,
+    ]  # fmt: skip
+
+
+def test_a_click_in_another_row_has_a_hint_of_its_own():
+    elsewhere = Words("another row", "别的行")
+    measure = Measure("largest_of_row", row=1)
+    guide = Guide(script_of(asking("cell", measure=measure, other_row=elsewhere), asking("cell", measure=measure)))
+    right = frozenset({(1, 2)})
+    for given, said in ((Cell(0, 2), "another row"), ((2, 2), "another row"), (Cell(1, 0), "no"), ((1, 1), "no")):
+        guide.answer(given, right)
+        assert guide.state.feedback == said
+    guide.jump(1)
+    guide.answer(Cell(0, 2), right)
+    assert guide.state.feedback == "no"
 
 
 def test_choices_and_cells_are_judged():
@@ -141,20 +181,24 @@ def test_choices_and_cells_are_judged():
 @pytest.mark.parametrize(
     ("text", "number"),
     [("88", 88), (" 88 % ", 88), ("0,88", 0.88), (".88", 0.88), ("−0.07", -0.07), ("8/9", 8 / 9), ("91.", 91),
-     ("+2", 2), ("０.5", 0.5), ("", None), ("abc", None), ("1/0", None), ("1e9", None), ("nan", None),
+     ("+2", 2), ("０.5", 0.5), ("", None), ("abc", None), ("1/0", None), ("1e9", 1e9), ("nan", None),
+     ("6e-8", 6e-8), ("6e−8", 6e-8), ("6·10⁻⁸", 6e-8), ("4.5 × 10^-8", 4.5e-8), ("6*10^−8", 6e-8), ("10⁻⁸", 1e-8),
+     ("−10⁶", -1e6), ("6E-8", 6e-8), ("1e999", None), ("e-8", None), ("6⁸", None),
      ("1.2.3", None), ("%", None), ("9" * 500, None)],
 )  # fmt: skip
 def test_typed_numbers_are_read(text, number):
     read = number_of(text)
     assert read == (number if number is None else pytest.approx(number))
-    assert isinstance(read, Percentage) == (read is not None and "%" in text)
+    assert read is None or read.percent == ("%" in text)
 
 
 def test_answers_in_words():
     assert answer_words(asking(percent=True), 0.8808) == "88 %"
     assert answer_words(asking(), -0.4519) == "−0.45"
     assert answer_words(asking(), 91.0) == "91"
-    assert answer_words(asking(tolerance=1e-5), 3e-8) == "0"
+    assert answer_words(asking(tolerance=1e-5), 0.0) == "0"
+    assert answer_words(asking(tolerance=1e-5), 5.96e-8) == "6e−8", "as the page has it"
+    assert answer_words(asking(percent=True, measure=Measure("study:told", path=("x",))), 0.848) == "84.8 %"
     assert answer_words(asking(), frozenset()) == "–"
 
 
@@ -217,6 +261,13 @@ def measured(name, screen=None, kind="number", **where):
 )
 def test_measures_read_the_screen(name, where, value):
     assert measured(name, **where) == (pytest.approx(value) if isinstance(value, float) else value)
+
+
+def test_a_sum_knows_what_its_printed_numbers_add_up_to():
+    thirds = Screen(replace(PICTURE, frames={"head:0": frame(np.full((3, 3), 1 / 3))}))
+    for name, exact, printed in (("row_sum", 1, 0.99), ("weight_on_future", 2 / 3, 0.66)):
+        made = measured(name, thirds, row=0)
+        assert (float(made), made.printed) == (pytest.approx(exact), pytest.approx(printed))
 
 
 def test_a_windows_snapshot_is_a_screen():

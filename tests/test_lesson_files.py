@@ -132,6 +132,10 @@ def test_steps_are_found_by_id():
         ('"window:2"', '{ kind = "file", path = "/etc/passwd", sha256 = "0" }', "/etc/passwd", "file"),
         ('page = "masks"', 'page = "mask"', 'page = "mask"', "ahead"),
         ('look = "page"', "look = 3", "look = 3", "strip"),
+        ('look = "page"', 'look = "row"', 'look = "row"', "not in sight beside the page masks"),
+        ('look = "page"', 'part = "depth"', 'part = "depth"', "depths"),
+        ('look = "page"', "part = 3", "part = 3", "exhibits"),
+        ('page = "masks"', 'page = "row"\npart = "top"', "part =", "page row has no parts"),
         ('stage = "masked_scores"', 'stage = "scores"', 'stage = "scores"', "which this spec lacks"),
         ("col = 2", "col = 3", "col = 3", "3 x 3"),
         ("col = 2", "cell = 3", "cell = 3", "unknown key 'cell'"),
@@ -173,6 +177,11 @@ def test_what_changed_is_asked_only_where_there_is_a_state_before():
     with pytest.raises(LessonProblem, match="step 'two': largest_change compares with the state before") as caught:
         parse(text.replace('before = { mask = "neg-inf" }\n', ""), "mine.toml")
     assert caught.value.line == lines_of(text, "measure =") - 1
+
+
+def test_a_step_may_name_a_part_of_its_page():
+    assert parse(GOOD, "x").step("two").part == ""
+    assert parse(GOOD.replace('look = "page"', 'part = "depths"'), "x").step("two").part == "depths"
 
 
 def test_choices_are_checked():
@@ -245,7 +254,8 @@ TABLES = st.recursive(
 
 
 @given(
-    key=st.sampled_from(["spec", "before", "view", "select", "page", "title", "say", "question", "id"]), value=TABLES
+    key=st.sampled_from(["spec", "before", "view", "select", "page", "part", "look", "title", "say", "question", "id"]),
+    value=TABLES,
 )
 def test_whatever_stands_in_a_step_it_is_refused_or_read(key, value):
     top = tomllib.loads(GOOD)
@@ -309,6 +319,48 @@ def test_every_text_is_there_in_both_languages_and_the_font_has_its_characters(n
         assert words.en != words.zh
         assert any("一" <= char <= "龥" for char in words.zh)
         assert {char for char in words.en + words.zh if not raw.supportsCharacter(ord(char))} == set(), words
+
+
+@pytest.mark.parametrize("name", names())
+def test_what_is_said_is_short_enough_to_be_read_out(name):
+    for step in built_in(name).steps:
+        english = len(re.findall(r"[.!?][”)]*(?=\s|$)", step.say.en))
+        chinese = len(re.findall(r"[。！？]", step.say.zh))
+        assert 1 <= english == chinese <= 3, step.id
+        assert len(step.say.en) <= 360, step.id
+
+
+@pytest.mark.parametrize("name", names())
+def test_where_one_row_is_asked_for_a_click_elsewhere_has_its_own_hint(name):
+    for step in built_in(name).steps:
+        asked = step.question
+        if asked is not None and asked.kind == "cell":
+            assert (asked.other_row is not None) == asked.measure.name.endswith("_of_row"), step.id
+
+
+def test_a_hint_for_another_row_needs_a_row():
+    cell = GOOD.replace('kind = "number"', 'kind = "cell"').replace("tolerance = 0.01", 'other_row = "Another row."')
+    of_row = cell.replace('{ name = "cell", stage = "weights", col = 1 }', '"hidden_of_row"')
+    assert parse(of_row, "x").step("two").question.other_row == Words("Another row.", "Another row.")
+    with pytest.raises(LessonProblem, match="dropped has no row to miss: leave other_row out") as caught:
+        parse(of_row.replace("hidden_of_row", "dropped"), "x")
+    assert caught.value.line == lines_of(of_row, "other_row")
+
+
+def test_a_share_is_known_by_its_measure_and_stage():
+    def share(measure, stage="masked_scores"):
+        text = GOOD.replace('as = "percent"\n', "").replace('stage = "masked_scores"', f'stage = "{stage}"')
+        return (
+            parse(text.replace('{ name = "cell", stage = "weights", col = 1 }', measure), "x")
+            .step("two")
+            .question.share
+        )
+
+    assert share('{ name = "cell", stage = "weights" }')
+    assert share('"row_sum"', "weights")
+    assert not share('"row_sum"')
+    assert not share('"visible_keys"', "weights")
+    assert not share('{ name = "context", dim = 1 }')
 
 
 def test_a_lessons_spec_goes_into_a_file_and_back():

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from lesson_answers import ANSWERS, TORCH_DRAWS, wrong_for
+from lesson_answers import ANSWERS, ELSEWHERE, TORCH_DRAWS, wrong_for
 from reference import (
     CAT_CONTEXT_MASKED,
     CAT_CONTEXT_UNMASKED,
@@ -33,8 +33,9 @@ from reference import (
 
 from attnviz import lesson_files, rendering, studies
 from attnviz.engine import Engine
+from attnviz.figure.marks import cell_number, formatted
 from attnviz.frames import RowQuestion
-from attnviz.guide import Guide, Verdict
+from attnviz.guide import Guide, Verdict, answer_words, is_right, number_of
 from attnviz.measures import Screen, found
 from attnviz.questions.exam import ExamQuestion
 from attnviz.questions.future_share import FutureShareQuestion
@@ -117,7 +118,7 @@ ON_THE_SCREEN = [
     ("3.5.1.6", WEIGHTS_NEG_INF, None), ("3.5.2", DROPPED_ONES_6X6, None),
     ("3.5.2.2", DROPPED_WEIGHTS_NEG_INF, None), ("3.5.3", CAUSAL_CONTEXT, None), ("3.6.1", STACKED_OUTPUT, None),
     ("3.6.1.2", STACKED_WEIGHTS, None), ("3.6.2.2", SPLIT_WEIGHTS, None), ("3.6.2.3", SPLIT_OUTPUT, None),
-    ("eats", CAT_WEIGHTS_UNMASKED, None), ("mask", CAT_WEIGHTS_MASKED, None), ("fill-0", (FILLED_WITH_ZERO,), None),
+    ("eats", CAT_WEIGHTS_UNMASKED, None), ("mask", CAT_WEIGHTS_MASKED, None), ("fill-0", ((2.0, 0.0),), None),
     ("fill-inf", (FILLED_WITH_NEG_INF,), None), ("dropout", (DROPOUT_ROW_AFTER,), None),
     ("two-orders", CAT_WEIGHTS_MASKED, None), ("one-class", ONE_CLASS_WEIGHTS, None),
     ("one-class-training", ONE_CLASS_DROPPED, None),
@@ -199,6 +200,32 @@ def test_a_step_is_played_and_its_question_answered_on_the_screen(engine, reques
     assert guide.answer(right, measured) is Verdict.RIGHT
 
 
+def printed(asked, value):
+    """A number in every way in which a map, a row or the status line writes it."""
+    ways = {formatted(value, "2"), cell_number(value, 2), f"{value:.2f}", f"{value:.4g}", answer_words(asked, value)}
+    if asked.share:
+        ways |= {f"{100 * value:.0f} %", f"{100 * value:.0f}"}
+    return ways - {"1"} if asked.percent else ways  # beside its own % the field takes 1 for 1 %
+
+
+@pytest.mark.parametrize(
+    "step", [pytest.param(step, id=step.id) for script in SCRIPTS.values() for step in script.steps
+             if step.question is not None and step.question.kind == "number"],
+)  # fmt: skip
+def test_a_number_is_right_as_the_screen_prints_it(engine, step):
+    asked = step.question
+    value = found(step, screen_of(engine, step))
+    ways = [*printed(asked, value), *ELSEWHERE.get(step.id, ())]
+    judged = {way: is_right(asked, number_of(way), value) for way in ways}
+    assert judged == dict.fromkeys(ways, True)
+
+
+def test_1_is_not_100_percent_where_a_percent_sign_stands_beside_the_field():
+    for step in (step for script in SCRIPTS.values() for step in script.steps):
+        if step.question is not None and step.question.percent:
+            assert not is_right(step.question, number_of("1"), 1.0), step.id
+
+
 @pytest.mark.parametrize(("name", "step"), STEPS)
 def test_on_another_screen_a_step_is_not_judged(engine, name, step):
     other = SCRIPTS["journey"].steps[0] if step.spec != SCRIPTS["journey"].steps[0].spec else step_of("3.5.1")
@@ -248,6 +275,13 @@ def test_the_row_of_eats_is_told_with_its_scores_and_exponentials(engine):
     assert math.isclose(exponentials.sum(), 8.39, abs_tol=0.005)
     changed = [np.round(100 * stages.stages["weights"]).tolist() for stages in (story.before, story.now)]
     assert changed == [[9, 67, 24], [12, 88, 0]]
+
+
+def test_a_row_filled_with_0_still_gives_the_forbidden_word_its_half(engine):
+    step = step_of("fill-0")
+    row = engine.row_story(RowQuestion(1, step.spec, 0, 0)).now
+    assert_published(row.stages["weights"], FILLED_WITH_ZERO)
+    assert row.stages["masked_scores"].tolist() == [0, 0]
 
 
 def test_the_plain_shares_are_the_scores_over_their_sum(engine):

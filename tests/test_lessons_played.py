@@ -98,8 +98,7 @@ def test_a_whole_lesson_is_played_and_every_answer_stands_on_the_screen(qtbot, p
         now = program.session.snapshot()
         assert (now.spec, now.view.stage, program.window.side.current) == (step.spec, step.view.stage, step.page)
         assert (now.failure, now.problem) == (None, None)
-        if step.before is not None:
-            assert now.before.spec == step.before
+        assert (now.before and now.before.spec) == step.before, "outlines show what the step speaks of, or nothing"
         if step.question is not None:
             answer_wrong_then_right(qtbot, program)
         played.append(step.id)
@@ -162,7 +161,7 @@ def test_a_studys_answer_on_another_spec_does_not_count(qtbot, program):
     program.controller.edit_spec(program.teaching.state.step.spec)
     settle(qtbot, program)
     assert give(qtbot, program, "0") is Verdict.UNKNOWN
-    qtbot.mouseClick(program.window.lesson_card.again, LEFT)
+    qtbot.mouseClick(program.window.lesson_card.head.again, LEFT)
     settle(qtbot, program)
     finished(qtbot, program, "heads")
     assert give(qtbot, program, "0") is Verdict.RIGHT
@@ -207,7 +206,7 @@ def test_a_study_that_was_stopped_is_said_and_begun_again(qtbot, program):
     settle(qtbot, program)
     assert not page.running, "what a person stops stays stopped"
     gate.set()
-    qtbot.mouseClick(card.again, LEFT)
+    qtbot.mouseClick(card.head.again, LEFT)
     settle(qtbot, program)
     finished(qtbot, program, "ahead")
     assert give(qtbot, program, "84.8") is Verdict.RIGHT
@@ -240,10 +239,30 @@ def test_the_right_choice_is_not_judged_against_another_state_before(qtbot, prog
         settle(qtbot, program)
     assert program.session.snapshot().before.spec.mask == "none"
     assert give(qtbot, program, 0) is Verdict.UNKNOWN
-    qtbot.mouseClick(program.window.lesson_card.again, LEFT)
+    qtbot.mouseClick(program.window.lesson_card.head.again, LEFT)
     settle(qtbot, program)
     assert program.session.snapshot().before.spec.mask == "neg-inf"
     assert give(qtbot, program, 0) is Verdict.RIGHT
+
+
+def test_a_hint_is_true_wherever_the_click_fell(qtbot, program):
+    for lesson, step, in_row, other in (
+        ("cat-eats-fish", "unmask", (1, 0), (0, 2)),
+        ("journey", "3.3.1", (1, 0), (0, 0)),
+    ):
+        start(qtbot, program, step, lesson)
+        asked = program.teaching.state.step.question
+        for cell, hint in ((other, asked.other_row), (in_row, asked.wrong), (other, asked.other_row)):
+            assert give(qtbot, program, cell) is Verdict.WRONG
+            assert hint.en in program.window.lesson_card.text().replace("\u200b", "")
+
+
+def test_a_class_flips_the_mask_and_answers_when_it_is_off_again(qtbot, program):
+    start(qtbot, program, "unmask")
+    press(qtbot, program, Qt.Key.Key_M)
+    assert program.session.snapshot().spec.mask == "neg-inf"
+    press(qtbot, program, Qt.Key.Key_M)
+    assert give(qtbot, program, (1, 2)) is Verdict.RIGHT
 
 
 def test_a_pin_of_another_source_is_let_go_when_a_step_comes(qtbot, program):

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QLabel, QTabBar
 from attnviz.questions import Answer, Question
 from attnviz.session import Snapshot
 from attnviz.spec import View, make_spec
-from attnviz.views import side
+from attnviz.views import main_window, side
 from attnviz.views.pages.page import Page
 
 SNAPSHOT = Snapshot(spec=make_spec(), view=View())
@@ -129,3 +129,28 @@ def test_every_page_has_an_action_and_every_action_of_a_page_a_page():
     from attnviz.views.actions import ROWS
 
     assert {row.name.removeprefix("page_") for row in ROWS if row.group == "Pages"} == set(side.PAGES)
+
+
+def test_a_page_that_is_not_offered_has_a_tab_while_it_is_in_sight(column):
+    tabs = column.findChild(QTabBar)
+
+    def offered():
+        return [side.PAGES[place] for place in range(tabs.count()) if tabs.isTabVisible(place)]
+
+    column.offer(("row", "leaks"))
+    assert offered() == ["row", "leaks"]
+    column.show_page("exam")
+    assert offered() == ["row", "exam", "leaks"]
+    assert side.PAGES[tabs.currentIndex()] == "exam"
+    column.show_page("row")
+    assert offered() == ["row", "leaks"]
+
+
+@pytest.mark.parametrize("layout", main_window.LAYOUTS)
+def test_the_tabs_of_a_layout_stand_whole(program, layout):
+    program.window.use_layout(layout)
+    tabs = program.window.side.findChild(QTabBar)
+    shown = [place for place in range(tabs.count()) if tabs.isTabVisible(place)]
+    assert shown
+    assert all(tabs.rect().contains(tabs.tabRect(place)) for place in shown)
+    assert {*main_window.LAYOUT_PAGES[layout]} <= {*side.PAGES}

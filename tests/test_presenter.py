@@ -1,4 +1,7 @@
-"""The presenter view: how large its type is, that the maps' keys work in it, and that everything goes back."""
+"""The presenter view: how large its type is, that the maps' keys work in it, and that everything goes back.
+
+In a lesson: all of a step and its question, and what its page shows.
+"""
 
 from dataclasses import replace
 
@@ -7,13 +10,18 @@ from made_pictures import picture_of, snapshot_of
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QAction, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QLabel, QMainWindow, QPushButton, QVBoxLayout, QWidget
+from taught import settle
 
+from attnviz import lesson_files
 from attnviz.figure import cells, sides
 from attnviz.figure.fonts import load_fonts
+from attnviz.guide import GuideState, Verdict
 from attnviz.session import Cell
+from attnviz.views import theme
 from attnviz.views.heatmaps import Heatmaps
 from attnviz.views.mask_switch import MaskSwitch
-from attnviz.views.presenter import Presenter
+from attnviz.views.presenter.room_step import RoomStep
+from attnviz.views.presenter.view import Presenter
 
 
 class View(QLabel):
@@ -234,18 +242,233 @@ def test_what_changes_the_covered_window_does_nothing_meanwhile(window):
     assert [name for name, action in made.items() if not action.isEnabled()] == ["page_exam"]
 
 
+CAT = lesson_files.built_in("cat-eats-fish")
+
+
 def test_its_foot_says_the_way_out_and_a_lessons_step(window):
     presenter = window.presenter
     presenter.enter()
-    presenter.show_sentence("One.", "Two.", "4 / 22")
-    texts = {label.text(): label for label in presenter.findChildren(QLabel) if label.isVisible() and label.text()}
-    assert {"F5 or Esc leaves", "4 / 22"} <= set(texts)
+    presenter.show_step(GuideState(CAT, index=3), None)
     QApplication.processEvents()
-    for words in ("F5 or Esc leaves", "4 / 22"):
-        label = texts[words]
-        label.ensurePolished()
-        assert label.fontInfo().pixelSize() < 20
-        assert presenter.rect().contains(label.geometry())
-        assert label.width() >= label.fontMetrics().horizontalAdvance(words)
+    head = presenter.step.head
+    for widget, words in (presenter._way_out, "F5 or Esc leaves"), (head.place, "4 / 22"):
+        assert widget.text() == words
+        widget.ensurePolished()
+        assert widget.fontInfo().pixelSize() < 20
+        assert widget.width() >= widget.fontMetrics().horizontalAdvance(words)
+        assert presenter.rect().contains(widget.mapTo(presenter, QPoint(0, 0)))
+    assert not head.leave.isVisible()
     presenter.show_sentence("Only this.")
-    assert presenter._step.text() == ""
+    assert not head.isVisible()
+    assert not presenter.step.isVisible()
+    assert presenter._large.isVisible()
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("name", lesson_files.names())
+def test_all_of_every_step_stands_there_in_the_rooms_type(qtbot, name, language):
+    load_fonts()
+    theme.apply_theme(QApplication.instance(), False)
+    script = lesson_files.built_in(name)
+    room = QWidget()
+    qtbot.addWidget(room)
+    room.resize(1280, 800)
+    card = RoomStep(room)
+    room.show()
+    for index, step in enumerate(script.steps):
+        card.present(GuideState(script, index=index, language=language))
+        card.fit_room(1232, 800)
+        card.resize(1232, card.height())
+        QApplication.processEvents()
+        assert card._scroll.verticalScrollBar().maximum() == 0, step.id
+        assert card.height() <= 320, step.id
+        assert step.say.said(language) == card._say.text()
+        for label in (card._say, card._ask, card._feedback, card.field, card._submit, *card.choices):
+            assert label.font().pixelSize() >= 28 or label in card.choices
+        assert all(choice._label.font().pixelSize() >= 28 for choice in card.choices)
+    QApplication.instance().setStyleSheet("")
+
+
+# ------------------------------------------------------------------------------------------- in the program's window
+
+
+@pytest.fixture
+def taught(qtbot, program):
+    """Plays a step in presenter view at 1280 × 800."""
+    program.window.resize(1280, 800)
+
+    def play(lesson, step):
+        program.teaching.start(lesson, step)
+        settle(qtbot, program)
+        program.window.actions_by_name["presenter"].setChecked(True)
+        presenter = program._presenter
+        qtbot.waitUntil(lambda: presenter.size() == program.window.size())
+        QApplication.processEvents()
+        return presenter
+
+    yield play
+    program.window.actions_by_name["presenter"].setChecked(False)
+
+
+def press_next(qtbot, program):
+    qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_PageDown)
+    settle(qtbot, program)
+    QApplication.processEvents()
+
+
+def test_a_number_is_typed_wrong_then_right(qtbot, program, taught):
+    presenter = taught("cat-eats-fish", "eats")
+    card, teaching = presenter.step, program.teaching
+    qtbot.mouseClick(card.field, Qt.MouseButton.LeftButton)
+    card.field.setFocus()
+    qtbot.keyClicks(card.field, "67")
+    qtbot.keyClick(card.field, Qt.Key.Key_Return)
+    assert teaching.state.verdict is Verdict.WRONG
+    assert card._feedback.text() == teaching.state.step.question.wrong.en
+    assert card.show_me.isVisible()
+    card.field.clear()
+    qtbot.keyClicks(card.field, "24")
+    qtbot.mouseClick(card._submit, Qt.MouseButton.LeftButton)
+    assert teaching.state.verdict is Verdict.RIGHT
+    assert card._mark.text() == "✓"
+    assert program.window.focusWidget() is program.window.heatmaps  # M is the map's again, what was typed is done
+    press_next(qtbot, program)
+    assert teaching.state.step.id == "unmask"
+    assert teaching.state.step.say.en == card._say.text()
+
+
+def test_a_choice_and_show_me_are_clicked(qtbot, program, taught):
+    card = taught("cat-eats-fish", "fish").step
+    qtbot.mouseClick(card.choices[1], Qt.MouseButton.LeftButton)
+    assert program.teaching.state.verdict is Verdict.WRONG
+    qtbot.mouseClick(card.show_me, Qt.MouseButton.LeftButton)
+    assert program.teaching.state.verdict is Verdict.SHOWN
+    assert card._feedback.text() == program.teaching.state.feedback
+
+
+def test_a_cell_is_clicked_on_the_map(qtbot, program, taught):
+    taught("cat-eats-fish", "unmask")
+    heads = program.window.heatmaps
+    for cell, verdict in (Cell(1, 0), Verdict.WRONG), (Cell(1, 2), Verdict.RIGHT):
+        qtbot.mouseClick(heads, Qt.MouseButton.LeftButton, pos=heads.point_of("head:0", cell))
+        assert program.teaching.state.verdict is verdict
+
+
+def in_sight(presenter, part):
+    """Whether a part of the page stands whole in one of the lens's views."""
+    page, tops = presenter.lens.page, []
+    for view in presenter.lens.views:
+        shown = view.mapToScene(view.viewport().rect()).boundingRect().adjusted(-1, -1, 1, 1)
+        rects = [widget.rect().translated(widget.mapTo(page, QPoint(0, 0))) for widget in page.parts[part]]
+        tops.append(view.isVisible() and all(shown.contains(rect) for rect in rects))
+    return any(tops)
+
+
+@pytest.mark.parametrize(
+    ("lesson", "step", "page", "parts"),
+    [
+        ("cat-eats-fish", "exam", "exam", ["plot"]),
+        ("cat-eats-fish", "rounds", "rounds", ["map", "counts"]),
+        ("cat-eats-fish", "ahead", "ahead", ["plot", "table"]),
+        ("cat-eats-fish", "two-orders", "masks", ["exhibits"]),
+        ("cat-eats-fish", "nothing-left", "masks", ["row"]),
+        ("cat-eats-fish", "dropout", "dropout", ["row"]),
+        ("journey", "3.6.2.3", "heads", ["ladder"]),
+    ],
+)
+def test_a_steps_page_shows_what_the_step_speaks_of(qtbot, program, taught, lesson, step, page, parts):
+    presenter, side = taught(lesson, step), program.window.side
+    assert presenter.lens.page is side.pages[page]
+    assert presenter.lens.isVisible()
+    assert not presenter.row_card.isVisible()
+    qtbot.waitUntil(lambda: not side.pages[page].running, timeout=60_000)  # the same study goes on
+    assert side.pages[page].latest.finished
+    for part in parts:
+        qtbot.waitUntil(lambda part=part: in_sight(presenter, part))
+    qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Escape)
+    assert not presenter.is_on
+    assert side.card() is side.pages[page]
+    assert side.pages[page].isVisible()
+    assert side.isAncestorOf(side.pages[page])
+
+
+def test_a_page_is_left_for_a_row_and_comes_again(qtbot, program, taught):
+    presenter = taught("cat-eats-fish", "rounds")
+    page = program.window.side.pages["rounds"]
+    program.teaching.go_to(0)
+    settle(qtbot, program)
+    assert presenter.row_card.isVisible()
+    assert presenter._map_card.isVisible()
+    assert not presenter.lens.isVisible()
+    assert program.window.side.isAncestorOf(page)
+    program.teaching.go_to(14)
+    settle(qtbot, program)
+    assert presenter.lens.page is page
+    program.teaching.leave()
+    settle(qtbot, program)
+    assert program.window.side.isAncestorOf(page)
+    assert presenter.row_card.isVisible()
+    assert presenter._large.text()
+
+
+def test_a_click_works_through_the_lens(qtbot, program, taught):
+    presenter = taught("cat-eats-fish", "rounds")
+    page = program.window.side.pages["rounds"]
+    qtbot.waitUntil(lambda: not page.running and page.play.isEnabled(), timeout=20_000)
+    view = presenter.lens.views[0]
+    view.verticalScrollBar().setValue(0)
+    middle = page.play.mapTo(page, page.play.rect().center())
+    qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=view.mapFromScene(middle))
+    assert page.timer.isActive()
+    page._halt()
+
+
+def test_a_step_about_heads_shows_them_all_with_their_scale(qtbot, program, taught):
+    presenter = taught("journey", "3.6.1.2")
+    heads = program.window.heatmaps
+    assert heads.panel_names() == ("head:0", "head:1")
+    assert not presenter.row_card.isVisible()
+    assert heads._plan.bar.width > 0
+    assert heads._plan.legend.height > 0
+    presenter.leave()
+    assert heads.one_large
+    assert heads._arrangement.large
+
+
+@pytest.mark.parametrize("step", ["3.3.1.3", "3.5.1.4", "3.5.3", "top-k", "limits"])
+def test_six_keys_stand_there_without_a_scroll_bar(qtbot, program, taught, step):
+    card = taught("journey", step).row_card
+    qtbot.waitUntil(lambda: card.lines is not None and card.lines.n_keys == 6)
+    height = card._key_scroll.viewport().height()
+    assert card.bars.line_rect(5).bottom() <= height
+    assert card._key_scroll.verticalScrollBar().maximum() == 0
+
+
+@pytest.mark.parametrize(("step", "there"), [("3.5.1.4", True), ("3.5.1.3", False), ("3.5.3", False)])
+def test_the_state_before_stands_beside_where_the_step_speaks_of_it(qtbot, program, taught, step, there):
+    taught("journey", "3.5.1.2")  # another step, whose picture was before
+    card = taught("journey", step).row_card
+    spec = program.teaching.state.step.spec
+    qtbot.waitUntil(lambda: card.lines is not None and card.lines.spec == spec)
+    assert ("before" in card.lines.columns) is there
+    assert ("before" in card.bars.columns().spans) is there
+
+
+def test_the_row_has_its_scores_and_the_fraction(qtbot, program, taught):
+    card = taught("cat-eats-fish", "mask").row_card
+    qtbot.waitUntil(lambda: card.lines is not None and card.lines.before is not None)
+    assert {"score", "exponential", "share", "before"} <= set(card.bars.columns().spans)
+    assert card._formula_scroll.isVisible()
+    assert "7.39 / (1 + 7.39)" in card.formula.accessibleName()
+
+
+def test_a_question_about_the_vector_has_the_vector(qtbot, program, taught):
+    presenter = taught("cat-eats-fish", "eats")
+    assert presenter.row_card._formula_scroll.isVisible()
+    press_next(qtbot, program)
+    press_next(qtbot, program)
+    assert program.teaching.state.step.id == "taste"
+    card = presenter.row_card
+    assert card._context_scroll.isVisible()
+    assert card._context_scroll.verticalScrollBar().maximum() == 0
+    assert not card._formula_scroll.isVisible()

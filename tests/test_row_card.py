@@ -253,7 +253,7 @@ def test_dropout_writes_its_last_line():
     kept = [not bool(d) for d in lines.now.dropped[:2]]
     assert kept == [False, True]
     assert column(lines, "share") == ["12 %", "88 %", "×"]
-    assert column(lines, "dropped") == ["×", "176 %", "×"]
+    assert column(lines, "dropped") == ["∅", "176 %", "×"]  # a dropped key is no masked one
     assert [lines.line(key).dropped for key in range(3)] == [True, False, False]  # a masked cell is masked
     assert told(lines, 0)[-1] == "dropped: 12 % → 0"
     assert told(lines, 1)[-1] == "kept: 88 % × 1/(1 − .5) = 176 %"
@@ -265,7 +265,7 @@ def test_dropout_writes_its_last_line():
 def test_a_leak_that_dropout_hit_is_still_a_leak():
     lines = lines_of(edited(CAT, dropout=0.5, training=True, dropout_seed=5), 1)
     fish = lines.line(2)
-    assert (fish.texts["share"], fish.texts["dropped"]) == ("24 %", "×")
+    assert (fish.texts["share"], fish.texts["dropped"]) == ("24 %", "∅")
     assert (fish.peeking, fish.dropped) == (True, True)
     assert lines.sees() == "sees 3 of 3, 1 ahead"
     assert [run.text for run in softmax_lines(lines, 2)[0] if run.leak] == ["2.72"]
@@ -274,7 +274,7 @@ def test_a_leak_that_dropout_hit_is_still_a_leak():
 
 def test_dropout_on_the_context_tells_so_in_the_mix():
     lines = lines_of(edited(MASKED, dropout=0.5, dropout_site="context"), 1)
-    assert [line.text for line in lines.context] == ["×", "×"]
+    assert [line.text for line in lines.context] == ["∅", "∅"]
     assert plain(mix_lines(lines, 0)[-1]) == "dropped: .21 → 0"
     assert lines.dropped is None
 

@@ -275,9 +275,10 @@ def test_what_is_added_stands_right_of_the_score_that_it_is_added_to(show):
 
 def test_the_type_grows_for_a_classroom(show):
     shown = show(snapshot_of(MASKED, 1, 1, CAT), width=900, height=700)
-    small = shown.card.bars.minimumHeight(), shown.card.head.height(), shown.card.foot.height()
+    small = shown.card.bars.line, shown.card.head.height(), shown.card.foot.height()
+    shown.card.resize(900, 1400)
     shown.card.scale = 2.0
-    large = shown.card.bars.minimumHeight(), shown.card.head.height(), shown.card.foot.height()
+    large = shown.card.bars.line, shown.card.head.height(), shown.card.foot.height()
     assert large == tuple(2 * height for height in small)
     assert shown.card.scale == 2.0
 

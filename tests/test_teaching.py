@@ -1,7 +1,7 @@
 """Lessons played in the whole window, by the hands of a person: keys, clicks, typing."""
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, Qt, QTimer
 from taught import settle
 
 from attnviz import lesson_files, measures
@@ -84,7 +84,7 @@ def test_an_answer_about_another_picture_is_not_judged(qtbot, program):
     settle(qtbot, program)
     type_answer(qtbot, program, "24")
     assert program.teaching.state.verdict is Verdict.UNKNOWN
-    qtbot.mouseClick(program.window.lesson_card.again, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(program.window.lesson_card.head.again, Qt.MouseButton.LeftButton)
     settle(qtbot, program)
     assert program.session.snapshot().spec.mask == "none"
 
@@ -193,7 +193,7 @@ def test_an_answer_is_not_judged_on_another_stage(qtbot, program, typed):
     assert program.session.snapshot().view.stage == "scaled_scores"
     type_answer(qtbot, program, typed)
     assert program.teaching.state.verdict is Verdict.UNKNOWN
-    qtbot.mouseClick(program.window.lesson_card.again, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(program.window.lesson_card.head.again, Qt.MouseButton.LeftButton)
     settle(qtbot, program)
     type_answer(qtbot, program, "24")
     assert program.teaching.state.verdict is Verdict.RIGHT
@@ -222,9 +222,20 @@ def test_what_a_person_opens_while_a_step_comes_stays(qtbot, program, wait):
         settle(qtbot, program)
         teaching.go_to(index)
         assert teaching._coming is not None
-        if wait:
-            qtbot.waitUntil(lambda: program.session.snapshot().spec == before)
-        controller.open(*mine)
+        if wait:  # that state stands for a moment alone: it is caught as it comes, not looked for now and then
+            opened = []
+
+            def open_mine(snapshot, mine=mine, opened=opened):
+                if snapshot.spec == before and not opened:
+                    opened.append(mine)
+                    QTimer.singleShot(0, lambda: controller.open(*mine))
+
+            controller.snapshot_changed.connect(open_mine)
+            qtbot.waitUntil(lambda opened=opened: bool(opened), timeout=20_000)
+            controller.snapshot_changed.disconnect(open_mine)
+            qtbot.waitUntil(lambda mine=mine: controller.wanted() == mine, timeout=20_000)
+        else:
+            controller.open(*mine)
         settle(qtbot, program)
         assert (program.session.snapshot().spec, program.session.snapshot().view) == mine
         teaching.go_to(0)
@@ -289,7 +300,7 @@ def test_the_presenter_view_says_the_step(qtbot, program):
     action = program.window.actions_by_name["presenter"]
     action.trigger()
     assert program._presenter.is_on
-    assert program._presenter.sentence().startswith("Three words")
+    assert "Three words" in program._presenter.sentence()
     press(qtbot, program, Qt.Key.Key_M)
     settle(qtbot, program)
     assert program.session.snapshot().spec.mask != "none"

@@ -22,6 +22,8 @@ __all__ = [
 ]  # fmt: skip
 
 _LEAST_STRIP = 108.0  # of the others below a large map
+_NARROW = 480.0  # pixels in which the others have a little less of the width
+_LOW = 330.0  # pixels: in a lower figure the caption goes, and the legend has one line
 
 Span = tuple[int, int]
 """Rows or columns of a map, half-open."""
@@ -63,14 +65,17 @@ def screen_layout(
     outline: Outline, n_panels: int, size: tuple[float, float], *, large_first: bool = False, unit: float = 1.0,
     bare: bool = False,
 ) -> FigureLayout:  # fmt: skip
-    """The heads in the window: maps, colour bar, a caption and the legend below.
+    """The heads in the window: maps, colour bar, a caption and the legend below; the legend alone where it is low.
 
     With ``large_first`` the first panel is large and labelled, the others stand beside it as thumbnails. ``bare`` is
     one map alone, without colour bar, caption and legend, whose boxes are empty.
     """
     if bare:
         return _bare(subject_of(outline), size, unit)
-    return figure_layout(subject_of(outline), n_panels, size, large_first=large_first, margin=12.0, unit=unit)
+    captions = 1 if size[1] >= _LOW * unit else 0
+    return figure_layout(
+        subject_of(outline), n_panels, size, large_first=large_first, margin=12.0, unit=unit, captions=captions
+    )  # fmt: skip
 
 
 def _bare(subject: Subject, size: tuple[float, float], unit: float) -> FigureLayout:
@@ -99,7 +104,7 @@ def figure_layout(
     width, height = size
     line = 22 * unit
     inner_w = max(width - 2 * margin, 1)
-    legend_lines = 1 if inner_w >= 640 * unit else 2
+    legend_lines = 1 if inner_w >= 640 * unit or not captions else 2
     tops = [line * 1.5, line][:headings]
     head_boxes, y = [], margin
     for line_h in tops:
@@ -136,7 +141,7 @@ def figure_layout(
 
 def _large_and_others(area: Box, subject: Subject, count: int, unit: float, bar_w: float) -> tuple[Box, Box]:
     """Room for the large map and for the others: beside it, or below where that makes the large one larger."""
-    gap, share = 12 * unit, 0.85 if count <= 4 else 0.7
+    gap, share = 12 * unit, (0.86 if area.width < _NARROW * unit else 0.85) if count <= 4 else 0.7
     width, height = area.width * share, min(area.height * share, area.height - _LEAST_STRIP * unit)
     sides = (
         (

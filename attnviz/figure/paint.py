@@ -158,7 +158,7 @@ def paint_legend(
     """The captions, and under them the looks of cells that are no ordinary numbers with their counts.
 
     The looks are those of the maps that show ``window`` (None: the whole map). A ``note`` stands in place of the first
-    caption.
+    caption, or of the legend where there is none.
     """
     outline, frames = picture.outline, picture.heads
     if outline is None or not frames:
@@ -175,6 +175,11 @@ def paint_legend(
         own = note is not None and box is plan.captions[0]
         painter.setPen(style.accent if own else style.muted)
         draw_text(painter, QRectF(*box), _LEFT, note if own and note else text)
+    if note is not None and not plan.captions:  # a low figure has the legend's line alone
+        painter.setPen(style.accent)
+        draw_text(painter, QRectF(*plan.legend), _LEFT, note)
+        painter.restore()
+        return
     n_rows, n_cols = map_shape(outline)
     top, bottom, left, right = window or (0.0, float(n_rows), 0.0, float(n_cols))
     place = plan.panels[0].map_rect

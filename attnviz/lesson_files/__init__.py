@@ -7,8 +7,10 @@ file but the one it is given.
 from attnviz.lesson_files.reading import MAX_BYTES, LessonProblem, built_in, names, parse, read, scene
 from attnviz.lesson_files.script import (
     ANYWHERE,
+    HALF_A_DIGIT,
     KINDS_OF_CELLS,
     MEASURES,
+    PARTS,
     Choice,
     Found,
     Kind,
@@ -20,14 +22,19 @@ from attnviz.lesson_files.script import (
     Measure,
     Page,
     Place,
+    Sum,
     Words,
 )
+from attnviz.lesson_files.study_numbers import IN_PERCENT
 
 __all__ = [
     "ANYWHERE",
+    "HALF_A_DIGIT",
+    "IN_PERCENT",
     "KINDS_OF_CELLS",
     "MAX_BYTES",
     "MEASURES",
+    "PARTS",
     "Choice",
     "Found",
     "Kind",
@@ -40,6 +47,7 @@ __all__ = [
     "Measure",
     "Page",
     "Place",
+    "Sum",
     "Words",
     "built_in",
     "names",

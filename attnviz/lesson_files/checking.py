@@ -10,8 +10,12 @@ from typing import Any, Final, cast, get_args
 from attnviz.lesson_files.lines import Keys
 from attnviz.lesson_files.script import (
     AGAINST_BEFORE,
+    HALF_A_DIGIT,
     KINDS_OF_CELLS,
     MEASURES,
+    OF_WEIGHTS,
+    PARTS,
+    SHARES,
     STUDY,
     Choice,
     Kind,
@@ -25,7 +29,7 @@ from attnviz.lesson_files.script import (
     Words,
 )
 from attnviz.lesson_files.sizes import complaint, map_size
-from attnviz.lesson_files.study_numbers import EXAMPLES, STUDIES
+from attnviz.lesson_files.study_numbers import EXAMPLES, IN_PERCENT, STUDIES
 from attnviz.spec import (
     CHOICES,
     LESSONS,
@@ -52,8 +56,8 @@ MAX_WHY: Final = 480
 MAX_NUMBER: Final = 1 << 63
 """No whole number of a lesson is as large: beyond it no reader of numbers is at home."""
 
-_STEP: Final = ("id", "spec", "before", "view", "select", "page", "look", "title", "say", "question")
-_QUESTION: Final = ("kind", "ask", "measure", "as", "tolerance", "choices", "right", "wrong", "show")
+_STEP: Final = ("id", "spec", "before", "view", "select", "page", "part", "look", "title", "say", "question")
+_QUESTION: Final = ("kind", "ask", "measure", "as", "tolerance", "choices", "right", "wrong", "other_row", "show")
 
 
 class WrongLesson(Exception):  # noqa: N818 (a problem without its line)
@@ -103,6 +107,12 @@ def _step(
     view = _view(base_view, _table(table.get("view", {}), (*keys, "view")), spec, (*keys, "view"), who)
     select = _select(table["select"], (*keys, "select"), spec) if "select" in table else None
     page = cast(Page, _one_of(table, "page", "row", get_args(Page), keys, who))
+    look = cast(Look, _one_of(table, "look", "map", get_args(Look), keys, who))
+    if look == "row" and page != "row":
+        raise WrongLesson((*keys, "look"), f"{who}: the row is not in sight beside the page {page}: look at the page")
+    if "part" in table and page not in PARTS:
+        raise WrongLesson((*keys, "part"), f"{who}: the page {page} has no parts: leave part out")
+    part = _one_of(table, "part", "", PARTS[page], keys, who) if "part" in table else ""
     question = None
     if "question" in table:
         inside = (*keys, "question")
@@ -113,7 +123,7 @@ def _step(
             raise WrongLesson((*inside, "measure"), why)
     return LessonStep(
         name, _words(table, "title", keys, who), _words(table, "say", keys, who), spec, view, before, select,
-        page, cast(Look, _one_of(table, "look", "map", get_args(Look), keys, who)), question,
+        page, look, question, part,
     )  # fmt: skip
 
 
@@ -138,7 +148,7 @@ def _question(
             (*keys, "measure"), f"{who}: {measure.name} finds a {gives}, but the question is for a {kind}"
         )
     percent = _one_of(table, "as", "number", ("number", "percent"), keys, who) == "percent"
-    tolerance = _number(table.get("tolerance", 0.005), (*keys, "tolerance"))
+    tolerance = _number(table.get("tolerance", HALF_A_DIGIT), (*keys, "tolerance"))
     if tolerance < 0:
         raise WrongLesson((*keys, "tolerance"), f"{who}: tolerance is {tolerance:g}: give 0 or more")
     listed = table.get("choices", [])
@@ -156,7 +166,14 @@ def _question(
             Choice(_words({"choice": {k: one[k] for k in one if k != "value"}}, "choice", inside, who), value)
         )
     ask, right, wrong, show = (_words(table, key, keys, who) for key in ("ask", "right", "wrong", "show"))
-    return LessonQuestion(kind, ask, measure, right, wrong, show, percent, tolerance, tuple(choices))
+    other_row = _words(table, "other_row", keys, who) if "other_row" in table else None
+    if other_row is not None and (kind != "cell" or "row" not in MEASURES[measure.name][1]):
+        raise WrongLesson((*keys, "other_row"), f"{who}: {measure.name} has no row to miss: leave other_row out")
+    share = percent or (measure.name in SHARES and (measure.stage or view.stage) in OF_WEIGHTS)
+    share = share or measure.name.removeprefix("study:") in IN_PERCENT
+    return LessonQuestion(
+        kind, ask, measure, right, wrong, show, percent, tolerance, tuple(choices), share, other_row
+    )  # fmt: skip
 
 
 def _measure(given: Any, keys: Keys, spec: AttentionSpec, view: View, select: Place | None, page: str) -> Measure:

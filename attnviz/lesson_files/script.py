@@ -14,13 +14,26 @@ import msgspec
 from attnviz.spec import AttentionSpec, SpecError, View, stages_of
 
 Language = Literal["en", "zh"]
-Page = Literal["row", "masks", "dropout", "heads", "rounds", "exam", "ahead", "compare"]
+Page = Literal["row", "masks", "dropout", "heads", "rounds", "exam", "ahead", "compare", "module"]
 Look = Literal["map", "row", "strip", "page"]
 Kind = Literal["number", "cell", "choice"]
 Place = tuple[int, int]
 """A cell: (row, column), counted from 0."""
+HALF_A_DIGIT: Final = 0.005
+"""How far a number on the screen may be from what was measured: it has two decimals, or is a whole percent."""
 Found = float | frozenset[Place]
 """What a measure finds on the screen: a number, or the cells of which any one is right."""
+
+
+class Sum(float):
+    """A number that several on the screen add up to; ``printed`` is what they add up to as they are printed."""
+
+    printed: float
+
+    def __new__(cls, exact: float, printed: float) -> Sum:
+        made = super().__new__(cls, exact)
+        made.printed = printed
+        return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +76,9 @@ class Choice:
 class LessonQuestion:
     """A step's question, answered on the screen's numbers. A number may be ``tolerance`` off, in the measure's units.
 
-    With ``percent`` a share may be typed as 88, 88 % or 0.88. In ``show`` {value} stands for what was measured.
+    What is measured may be a ``share``, which the screen prints as 37 % here and .37 there; with ``percent`` a % stands
+    beside the field. In ``show`` {value} stands for what was measured. ``other_row`` is said to a click outside the
+    measure's row, where that needs a hint of its own.
     """
 
     kind: Kind
@@ -73,13 +88,18 @@ class LessonQuestion:
     wrong: Words
     show: Words
     percent: bool = False
-    tolerance: float = 0.005
+    tolerance: float = HALF_A_DIGIT
     choices: tuple[Choice, ...] = ()
+    share: bool = False
+    other_row: Words | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LessonStep:
-    """One step: what is computed, what is looked at, and what is said. ``before`` is the state that outlines show."""
+    """One step: what is computed, what is looked at, and what is said. ``before`` is the state that outlines show.
+
+    ``part`` names the part of its page, one of `PARTS`, that is brought into sight; "" is its beginning.
+    """
 
     id: str
     title: Words
@@ -91,6 +111,7 @@ class LessonStep:
     page: Page = "row"
     look: Look = "map"
     question: LessonQuestion | None = None
+    part: str = ""
 
     def scene(self) -> tuple[AttentionSpec, View]:
         """The spec and view of this step's screen."""
@@ -104,6 +125,19 @@ class LessonStep:
         head = self.view.head if self.view.head is None or self.view.head < self.before.num_heads else None
         return self.before, msgspec.structs.replace(self.view, stage=stage, head=head)
 
+
+PARTS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "masks": ("exhibits", "neg-inf", "depths", "controls", "row", "fills"),
+        "dropout": ("row", "table", "plots", "maps"),
+        "heads": ("forms", "ladder", "product"),
+        "rounds": ("map", "row", "counts"),
+        "exam": ("table", "plot", "maps"),
+        "ahead": ("table", "plot"),
+        "compare": ("maps", "numbers"),
+    }
+)
+"""Parts of the pages that have several, from the top."""
 
 _FEW: Final = 4
 
@@ -181,6 +215,12 @@ OF_KEYS: Final = frozenset(
 
 ANYWHERE: Final = frozenset({"context", "columns", "projections", "parameters"})
 """Measures that do not look at the shown map."""
+
+OF_WEIGHTS: Final = frozenset({"weights", "unmasked_weights", "unnormalised_weights", "row_sums", "dropped_weights"})
+"""Stages whose numbers are shares of a row."""
+
+SHARES: Final = frozenset({"cell", "row_sum", "weight_on_future", "change", "largest_change"})
+"""Measures that find a share where they read such a stage."""
 
 KINDS_OF_CELLS: Final = ("masked", "zero", "nan", "dropped", "future")
 STUDY: Final = re.compile(r"study:([a-z][a-z-]*)((?:\.[a-z0-9][a-z0-9_]*)+)")

@@ -45,6 +45,9 @@ STUDIES: Final[Mapping[str, tuple[Page, tuple[str, ...]]]] = MappingProxyType(
 )  # fmt: skip
 """Each study's page, and patterns of the fields of its answer, with places in them, that are numbers."""
 
+IN_PERCENT: Final = frozenset({"future-share"})
+"""Studies whose numbers are percents: measured as shares, as all others are."""
+
 EXAMPLES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "compare": "worst.largest",

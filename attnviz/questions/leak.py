@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from attnviz.questions.base import Answer
+from attnviz.questions.base import Answer, Question
+from attnviz.spec import AttentionSpec, SpecError
 
 ROUNDING_EPS: Final = 8.0
 """So many eps of the largest output, and no more, are rounding."""
@@ -25,6 +28,31 @@ Pattern = Literal[
     "fill too shallow", "other item of the batch", "a token blind to itself",
 ]  # fmt: skip
 """What a map of who sees whom looks like, where that is known."""
+
+LOOKS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "no mask": "no mask: every output takes in later tokens",
+        "mask inverted": "a mask that is inverted: outputs see what comes later, and nothing that came before",
+        "one token too many": "one token too many: each output sees the next token, as with triu(diagonal=2)",
+        "softmax over the wrong axis": "a softmax over the wrong axis: over queries instead of keys",
+        "not divided again": "weights that are masked after the softmax and not divided again",
+        "fill too shallow": "a fill that is too shallow: hidden keys keep a weight, whatever they are",
+        "other item of the batch": "attention over a flattened batch: an item sees the others",
+        "a token blind to itself": "tokens that are blind to themselves, as with triu(diagonal=0): no leak",
+    }
+)
+"""What each pattern is, in words for "It looks like …"."""
+
+
+class LeakQuestion(Question, frozen=True, tag="leak"):
+    """Who sees whom in ``spec``'s attention, over inputs drawn with its seed and multiplied by ``scale``."""
+
+    spec: AttentionSpec
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.scale < float("inf"):
+            raise SpecError("scale", f"scale is {self.scale:g}: give a number above 0")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,6 +97,21 @@ class LeakAnswer(Answer):
     readings: tuple[Reading, ...]
     pattern: Pattern = ""
     blind: bool = False
+
+
+Outcome = Literal["leaks", "nan", "arithmetic", "untested", "clean"]
+
+
+def outcome(answer: LeakAnswer, scale: float) -> Outcome:
+    """What the readings at ``scale`` come to, the worst first; a NaN that an overflow of products explains is clean."""
+    own = [reading for reading in answer.readings if reading.scale == scale]
+    if any(reading.verdict == "leak in the code" or reading.mixes_batch for reading in own):
+        return "leaks"
+    if any(reading.nan_rows and not reading.overflows for reading in own):
+        return "nan"
+    if any(reading.verdict == "leak in the arithmetic" for reading in own):
+        return "arithmetic"
+    return "untested" if all(reading.verdict == "untested" for reading in own) else "clean"
 
 
 Sameness = Literal["bit for bit", "rounding", "differ", "untested"]

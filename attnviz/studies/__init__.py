@@ -20,9 +20,11 @@ MODULES: Final[Mapping[str, str]] = MappingProxyType(
         "compare": "compare",
         "dropout": "dropout",
         "exam": "exam",
+        "forms": "forms",
         "future-share": "future_share",
         "gallery": "gallery",
         "heads": "heads",
+        "leak": "leak.asked",
         "rounds": "rounds",
     }
 )

@@ -40,6 +40,7 @@ ROWS: tuple[ActionRow, ...] = (
     _row("copy_picture", "Edit", QT_TRANSLATE_NOOP("Actions", "Copy picture"), "Ctrl+C"),
     _row("copy_numbers", "Edit", QT_TRANSLATE_NOOP("Actions", "Copy numbers of the row"), "Ctrl+Shift+C"),
     _row("layout_learn", "View", QT_TRANSLATE_NOOP("Actions", "Learn"), "Ctrl+1", on_map=False, checkable=True),
+    _row("layout_test", "View", QT_TRANSLATE_NOOP("Actions", "Test"), "Ctrl+2", on_map=False, checkable=True),
     _row("layout_explore", "View", QT_TRANSLATE_NOOP("Actions", "Explore"), "Ctrl+3", on_map=False, checkable=True),
     _row(
         "panel_side", "View", QT_TRANSLATE_NOOP("Actions", "Pages beside the maps"), "F2", on_map=False, checkable=True
@@ -97,6 +98,8 @@ ROWS: tuple[ActionRow, ...] = (
     _row("page_exam", "Pages", QT_TRANSLATE_NOOP("Actions", "The exam"), "Alt+6", on_map=False),
     _row("page_ahead", "Pages", QT_TRANSLATE_NOOP("Actions", "How much looks ahead"), "Alt+7", on_map=False),
     _row("page_compare", "Pages", QT_TRANSLATE_NOOP("Actions", "A and B"), "Alt+8", on_map=False),
+    _row("page_leaks", "Pages", QT_TRANSLATE_NOOP("Actions", "Does it leak?"), "F6", on_map=False),
+    _row("page_forms", "Pages", QT_TRANSLATE_NOOP("Actions", "Forms of one attention"), on_map=False),
     _row("page_module", "Pages", QT_TRANSLATE_NOOP("Actions", "Module"), "Alt+9", "F4", on_map=False),
     _row("page_controls", "Pages", QT_TRANSLATE_NOOP("Actions", "Set up"), "Alt+0", on_map=False),
     _row("keys", "Help", QT_TRANSLATE_NOOP("Actions", "All keys"), "F1", on_map=False),
@@ -106,7 +109,8 @@ ROWS: tuple[ActionRow, ...] = (
 
 STARTS = frozenset({
     "save", "export", "quit", "edit_cell", "copy_picture", "panel_side", "presenter", "numbers", "zoom_in", "training",
-    "stage_back", "pin", "head_next", "cancel", "go_to", "pan_up", "lesson_cat", "lesson_end", "page_module", "about",
+    "stage_back", "pin", "head_next", "cancel", "go_to", "pan_up", "lesson_cat", "lesson_end", "page_leaks",
+    "page_module", "about",
 })  # fmt: skip
 """Actions above which a menu draws a line."""
 

@@ -180,6 +180,11 @@ class Heatmaps(QWidget):
         """Paint what has been presented before this returns, for benchmarks and pictures of the window."""
         self.repaint()
 
+    @property
+    def one_large(self) -> bool:
+        """Whether one head is always large."""
+        return self._one_large
+
     def show_one_large(self, wanted: bool) -> None:
         """Whether one head is always large with the others beside it, as for a class, or all are alike in a grid."""
         if wanted != self._one_large:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+from itertools import product
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QColor, QResizeEvent
@@ -15,37 +15,43 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QPushButton,
     QScrollArea,
+    QSizePolicy,
     QVBoxLayout,
     QWidget,
 )
 
 from attnviz.guide import GuideState, Verdict, number_of
-from attnviz.lesson_files import LessonQuestion
+from attnviz.lesson_files import Language, LessonQuestion
 from attnviz.views import theme
 from attnviz.views.lesson_head import LessonHead
-from attnviz.views.lesson_parts import BREAK, Choice, breakable, link_button, text_label, write_in
+from attnviz.views.lesson_parts import BREAK, Choice, breakable, link_button, text_label, words_unjudged, write_in
 
 _SIDE = 18
-_TOP, _BOTTOM, _GAP = 10, 12, 8
+_TOP, _BOTTOM, _GAP = 8, 10, 6
+_LOW_TOP, _LOW_BOTTOM, _LOW_GAP, _LOW_HEAD = 5, 6, 3, 30
 _BESIDE = 16
 """Between the sentences and the question beside them."""
-_INSIDE = 12, 7
+_INSIDE = 12, 6
 """Left and right, above and below what stands in the question's frame."""
 _LINE_GAP = 5
+_LEAST_TOLD = 120
+"""Pixels across that what is said to an answer has beside the field at least."""
+_TOO_HIGH = 10_000
 _WIDE = 560
 """From this width on the question stands beside the sentences, else below them."""
-_WORDS, _QUESTION = 4, 3
+_WORDS, _QUESTION = 1, 1
 """How a wide card is divided."""
 _TITLE, _SAY, _ASK, _TOLD, _OTHER = range(5)
 _PIXELS = ((16, 18, 17, 16, 15), (15, 16, 16, 15, 14), (14, 15, 15, 14, 13))
 """Sizes of title, sentences, question, what is said to an answer, and choices: the first with which a step fits."""
-LEAST_HEIGHT = 150
+LEAST_HEIGHT = 120
 
 
 class LessonCard(QFrame):
     """A step in words, its question beside or below them.
 
     `fit` decides once how high a step's card is, with room for what will be said to an answer; longer texts scroll.
+    That stands beside the field or the prompt, or below it, whichever makes the card lower.
     ``step_asked`` carries a step's place from 0 (also this one's: its picture is wanted back), ``answered`` a float as
     typed, or an int, a choice's place; clicks on the map are the map's to tell. ``shown_asked`` is "show me",
     ``left`` the cross.
@@ -64,10 +70,12 @@ class LessonCard(QFrame):
         super().__init__(parent)
         self.setProperty("card", "soft")
         self._state: GuideState | None = None
-        self._no_number = False
-        self._level, self._fitted, self._crowded = 0, 320, False
-        self._say, self._ask = text_label(), text_label()
-        self._prompt, self._mark, self._feedback = text_label(), text_label(), text_label()
+        self._no_number = self._low = False
+        self._level, self._fitted, self._crowded, self._beside = 0, 320, False, False
+        self.sizes: tuple[tuple[int, ...], ...] = _PIXELS
+        self.shares = _WORDS, _QUESTION
+        self._say, self._ask = self._text_label(), self._text_label()
+        self._prompt, self._mark, self._feedback = text_label(), text_label(), self._text_label()
         self._prompt.setProperty("role", "muted")
         self._mark.setWordWrap(False)
         self.head = LessonHead()
@@ -75,13 +83,12 @@ class LessonCard(QFrame):
         self.head.left.connect(self.left)
         self.head.languages.chosen.connect(self.language_chosen)
         self.field, self._unit, self._submit = QLineEdit(), QLabel("%"), QPushButton()
-        self.field.setFixedWidth(110)
+        self.field.setFixedWidth(84)
         self.field.returnPressed.connect(self._on_submitted)
         self._submit.clicked.connect(self._on_submitted)
         self.choices: list[Choice] = []
-        self.show_me, self.again = link_button(), link_button()
+        self.show_me = link_button()
         self.show_me.clicked.connect(self.shown_asked)
-        self.again.clicked.connect(self._on_again)
         self.next_lesson, self.own_text, self.check_code = link_button(), link_button(), link_button()
         self.next_lesson.clicked.connect(self.next_lesson_asked)
         self.own_text.clicked.connect(self.own_text_asked)
@@ -98,32 +105,49 @@ class LessonCard(QFrame):
         """No: `fit` says how high it is, whatever its texts would take at the moment."""
         return False
 
-    def fit(self, width: int, most: int) -> None:
-        """Take as much height as the step needs in ``width``, whatever is answered: `LEAST_HEIGHT` up to ``most``."""
-        most = max(most, LEAST_HEIGHT)
+    def fit(self, width: int, most: int, usual: int = LEAST_HEIGHT) -> None:
+        """Take as much height as the step needs in ``width``, whatever is answered: ``usual`` up to ``most`` pixels.
+
+        Letters get smaller before the card gets higher than ``usual``, so that it keeps its height from step to step.
+        """
+        usual = max(usual, LEAST_HEIGHT)
+        most = max(most, usual)
         self._arrange(width)
-        needed = 0
-        for level, self._crowded in itertools.product(range(len(_PIXELS)), (False, True)):
-            self._use_level(level)
-            needed = self._needed(width)
-            if needed <= most:
-                break
+        least = [self._lowest(level, width) for level in range(len(self.sizes))]
+        level = next((place for place, high in enumerate(least) if high <= usual), least.index(min(least)))
+        needed = self._lowest(level, width)
+        high = min(max(needed, usual), most)
+        self._enlarge_words(width, high)
         self._arrange_choices(self._columns_in(width))
-        self._fitted = min(max(needed, LEAST_HEIGHT), most)
+        across, down = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
+        self._answer_line.setDirection(across if self._beside else down)
+        self._prompt.setWordWrap(not self._beside)
+        self._fitted = high
         self.setMaximumHeight(self._fitted)
         self.updateGeometry()
 
+    def set_low(self, low: bool) -> None:
+        """Whether the window is low, so that the card has narrower edges and lower buttons."""
+        self._low = low
+        top, bottom, gap = (_LOW_TOP, _LOW_BOTTOM, _LOW_GAP) if low else (_TOP, _BOTTOM, _GAP)
+        self._outer.setContentsMargins(_SIDE, top, _SIDE, bottom)
+        self._outer.setSpacing(gap)
+        self.head.set_low(_LOW_HEAD if low else None)
+
     # ------------------------------------------------------------------------------------------------------- present
 
-    def present(self, state: GuideState, *, has_next_lesson: bool = True) -> None:
-        """Show ``state``; emits nothing. What is being typed stays while the step does."""
+    def present(self, state: GuideState, *, has_next_lesson: bool = True, elsewhere: bool = False) -> None:
+        """Show ``state``; emits nothing. What is being typed stays while the step does.
+
+        ``elsewhere`` says that the window shows another picture than the step's: then there is a way back to it.
+        """
         before, self._state = self._state, state
         new = before is None or before.script is not state.script or before.index != state.index
         if new or before is None or (state.verdict, state.misses) != (before.verdict, before.misses):
             self._no_number = False
         if new:
             self.field.clear()
-        self.head.present(state)
+        self.head.present(state, elsewhere=elsewhere or state.verdict is Verdict.UNKNOWN)
         self._say_words(state)
         asked = state.step.question
         if new or (before is not None and before.language != state.language):
@@ -142,7 +166,7 @@ class LessonCard(QFrame):
             choice.mark(chosen=state.given == place and state.verdict is not Verdict.NONE)
         self._set_feedback(state)
         self.show_me.setVisible(state.can_show)
-        self.again.setVisible(state.verdict is Verdict.UNKNOWN)
+        self._told.setVisible(asked is not None)
         self._links.setVisible(state.is_last)
         self._question.setVisible(asked is not None or state.is_last)
         self.next_lesson.setVisible(has_next_lesson)
@@ -166,7 +190,6 @@ class LessonCard(QFrame):
             (self._prompt, self.tr("click the cell in the map"), "请在图上点那一格"),
             (self._submit, self.tr("answer"), "回答"),
             (self.show_me, self.tr("show me"), "告诉我"),
-            (self.again, self.tr("back to this step's picture"), "回到这一步的图"),
             (self.next_lesson, self.tr("next lesson ▸"), "下一课 ▸"),
             (self.own_text, self.tr("your own sentence ▸"), "你自己的句子 ▸"),
             (self.check_code, self.tr("check my code ▸"), "检查我的代码 ▸"),
@@ -177,14 +200,14 @@ class LessonCard(QFrame):
         self.field.setAccessibleName(self._ask.text())
 
     def _set_feedback(self, state: GuideState) -> None:
-        chinese = state.language == "zh"
         words, mark = state.feedback, ""
+        elsewhere, running, number = words_unjudged(state.step.question, state.language)
         if self._no_number:
-            words = "请输入一个数，比如 24。" if chinese else self.tr("Type a number, such as 24.")
+            words = number
         elif state.verdict is Verdict.UNKNOWN:
-            words = self._words_elsewhere(state, chinese)
+            words = elsewhere
         elif state.verdict is Verdict.RUNNING:
-            words = self._words_running(state, chinese)
+            words = running
         elif state.verdict is Verdict.RIGHT:
             mark = "✓"
         elif state.verdict is Verdict.WRONG:
@@ -197,19 +220,6 @@ class LessonCard(QFrame):
         self._mark.setVisible(bool(mark))
         self._feedback.setText(breakable(words))
 
-    def _words_elsewhere(self, state: GuideState, chinese: bool) -> str:
-        if _asks_a_study(state):
-            other = self.tr("The picture shows something else now, or the study was stopped.")
-            return "现在图上是别的内容，或者计算被停下了。" if chinese else other
-        return "现在图上是别的内容。" if chinese else self.tr("The picture shows something else now.")
-
-    def _words_running(self, state: GuideState, chinese: bool) -> str:
-        if _asks_a_study(state):
-            other = self.tr("The study is still running; your answer is judged when it ends.")
-            return "这项计算还在进行，算完就判断你的回答。" if chinese else other
-        other = self.tr("The picture is still being computed; your answer is judged when it is there.")
-        return "图还在计算，算完就判断你的回答。" if chinese else other
-
     def _set_choices(self, asked: LessonQuestion | None) -> None:
         for choice in self.choices:
             self._choice_grid.removeWidget(choice)
@@ -220,7 +230,7 @@ class LessonCard(QFrame):
         self.choices = [Choice(breakable(one.words.said(language)), place) for place, one in enumerate(given)]
         for choice in self.choices:
             choice.clicked.connect(self._on_chosen)
-            choice.use_pixels(_PIXELS[self._level][_OTHER])
+            choice.use_pixels(self.sizes[self._level][_OTHER])
 
     def _arrange_choices(self, columns: int) -> None:
         for place, choice in enumerate(self.choices):
@@ -240,8 +250,7 @@ class LessonCard(QFrame):
 
     @Slot()
     def _on_placed(self) -> None:
-        last = self.again if self.again.isVisibleTo(self) else self._feedback
-        self._scroll.ensureWidgetVisible(last, 0, 12)
+        self._scroll.ensureWidgetVisible(self._feedback, 0, 12)
 
     # ---------------------------------------------------------------------------------------------------------- slots
 
@@ -263,11 +272,6 @@ class LessonCard(QFrame):
         if isinstance(sender, Choice):
             self.answered.emit(sender.place)
 
-    @Slot()
-    def _on_again(self) -> None:
-        if self._state is not None:
-            self.step_asked.emit(self._state.index)
-
     # --------------------------------------------------------------------------------------------------------- layout
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -279,10 +283,10 @@ class LessonCard(QFrame):
         wide = width >= _WIDE
         across, down = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
         self._columns.setDirection(across if wide else down)
-        self._columns.setStretch(0, _WORDS if wide else 0)
-        self._columns.setStretch(1, _QUESTION if wide else 0)
+        self._columns.setStretch(0, self.shares[0] if wide else 0)
+        self._columns.setStretch(1, self.shares[1] if wide else 0)
         self._columns.setStretch(2, 0 if wide else 1)
-        self.head.arrange(wide=wide)
+        self.head.arrange(width, wide=wide)
         self._onwards.setDirection(across if wide else down)
         self._arrange_choices(self._columns_in(width))
 
@@ -290,7 +294,7 @@ class LessonCard(QFrame):
         """Pixels across the inside of the question's frame in a card of ``width``."""
         inside = width - 2 * _SIDE
         if width >= _WIDE:
-            inside = (inside - _BESIDE) * _QUESTION // (_WORDS + _QUESTION)
+            inside = (inside - _BESIDE) * self.shares[1] // sum(self.shares)
         return inside - 2 * _INSIDE[0] - 2
 
     def _needed(self, width: int) -> int:
@@ -300,34 +304,68 @@ class LessonCard(QFrame):
         asked, across = self._state.step.question, self._question_width(width)
         wide = width >= _WIDE
         whole = width - 2 * _SIDE
-        words = self._say.heightForWidth((whole - _BESIDE) * _WORDS // (_WORDS + _QUESTION) if wide else whole)
+        words = self._say.heightForWidth((whole - _BESIDE) * self.shares[0] // sum(self.shares) if wide else whole)
         parts = [self._ask.heightForWidth(across)] if asked is not None else []
-        if asked is not None and asked.kind == "number":
-            parts.append(self._number_row.sizeHint().height())
-        elif asked is not None and asked.kind == "cell":
-            parts.append(self._prompt.heightForWidth(across))
         if self.choices:
             columns = self._columns_in(width)
             heights = [one.heightForWidth((across - (columns - 1) * _LINE_GAP) // columns) for one in self.choices]
             rows = [max(heights[first : first + columns]) for first in range(0, len(heights), columns)]
             parts.append(sum(rows) + _LINE_GAP * (len(rows) - 1))
         if asked is not None:
-            parts.append(self._told_height(asked, across))
+            parts += self._answer_heights(asked, across)
         if self._state.is_last:
             parts.append(self._links.sizeHint().height())
         question = sum(parts) + _LINE_GAP * (len(parts) - 1) + 2 * _INSIDE[1] + 2 if parts else 0
         body = max(words, question) if wide else words + _BESIDE + question
-        return _TOP + self.head.sizeHint().height() + _GAP + body + _BOTTOM + 2
+        top, bottom, gap = (_LOW_TOP, _LOW_BOTTOM, _LOW_GAP) if self._low else (_TOP, _BOTTOM, _GAP)
+        return top + min(self.head.sizeHint().height(), self.head.maximumHeight()) + gap + body + bottom + 2
+
+    def _enlarge_words(self, width: int, high: int) -> None:
+        """Write the sentences, which may have room that the question beside them does not, as large as they fit."""
+        if width < _WIDE:
+            return
+        for sizes in self.sizes[: self._level]:
+            write_in(self._say, sizes[_SAY])
+            if self._needed(width) <= high:
+                return
+        write_in(self._say, self.sizes[self._level][_SAY])
+
+    def _lowest(self, level: int, width: int) -> int:
+        """The least height in letters of this size; leaves the choices and the feedback where they make it so."""
+        self._use_level(level)
+        heights = {}
+        for self._beside, self._crowded in product((False, True), (False, True)):
+            heights[self._beside, self._crowded] = self._needed(width)
+        self._beside, self._crowded = min(heights, key=lambda ways: heights[ways])
+        return heights[self._beside, self._crowded]
+
+    def _answer_heights(self, asked: LessonQuestion, across: int) -> list[int]:
+        """Of the field or the prompt and of what is said to an answer: of both in one where they stand side by side."""
+        if asked.kind == "choice":
+            return [self._told_height(asked, across)]
+        own = self._number_row if asked.kind == "number" else self._prompt
+        if self._beside:
+            asks = self._prompt.fontMetrics().horizontalAdvance(self._prompt.text())
+            wide = own.sizeHint().width() if own is self._number_row else asks + 1
+            room = across - wide - _LINE_GAP
+            told = self._told_height(asked, room) if room >= _LEAST_TOLD else _TOO_HIGH
+            return [max(own.sizeHint().height(), told)]
+        height = own.sizeHint().height() if own is self._number_row else self._prompt.heightForWidth(across)
+        return [height, self._told_height(asked, across)]
 
     def _told_height(self, asked: LessonQuestion, across: int) -> int:
         """What the longest that is said to an answer takes, with what stands beside it: its mark, "show me"."""
-        language = self._state.language if self._state is not None else "en"
+        language: Language = self._state.language if self._state is not None else "en"
         mark = self._mark.fontMetrics().horizontalAdvance("✓") + _GAP
         link = self.show_me.sizeHint().width() + _GAP
         before = self._feedback.text()
         heights = []
-        for words, beside in (asked.right, mark), (asked.wrong, mark + link), (asked.show, 0):
-            self._feedback.setText(breakable(words.said(language)))
+        wrong = [words.said(language) for words in (asked.wrong, asked.other_row) if words is not None]
+        said = [(asked.right.said(language), mark), *((words, mark + link) for words in wrong)]
+        said += [(asked.show.said(language), 0)]
+        said += [(words, link) for words in words_unjudged(asked, language)]
+        for words, beside in said:
+            self._feedback.setText(breakable(words))
             heights.append(self._feedback.heightForWidth(across - beside))
         self._feedback.setText(before)
         return max(*heights, self.show_me.sizeHint().height())
@@ -335,7 +373,7 @@ class LessonCard(QFrame):
     def _use_level(self, level: int) -> None:
         """Write in sizes that are the smaller the higher ``level`` is."""
         self._level = level
-        pixels = _PIXELS[level]
+        pixels = self.sizes[level]
         for label, of in (
             (self.head.title, _TITLE), (self._say, _SAY), (self._ask, _ASK), (self._feedback, _TOLD),
             (self._mark, _TOLD), (self._prompt, _OTHER),
@@ -344,16 +382,21 @@ class LessonCard(QFrame):
         for choice in self.choices:
             choice.use_pixels(pixels[_OTHER])
 
+    def _text_label(self) -> QLabel:
+        return text_label()
+
     def _lay_out(self) -> None:
         self._number_row = QWidget()
         number = QHBoxLayout(self._number_row)
         number.setContentsMargins(0, 0, 0, 0)
         for widget in (self.field, self._unit, self._submit):
             number.addWidget(widget)
-        number.addStretch(1)
+        self._number_row.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self._choice_grid = QGridLayout()
         self._choice_grid.setSpacing(_LINE_GAP)
-        told = QHBoxLayout()
+        self._told = QWidget()
+        told = QHBoxLayout(self._told)
+        told.setContentsMargins(0, 0, 0, 0)
         told.setSpacing(_GAP)
         told.addWidget(self._mark, 0, Qt.AlignmentFlag.AlignTop)
         told.addWidget(self._feedback, 1)
@@ -370,11 +413,14 @@ class LessonCard(QFrame):
         asked = QVBoxLayout(self._question)
         asked.setContentsMargins(_INSIDE[0], _INSIDE[1], _INSIDE[0], _INSIDE[1])
         asked.setSpacing(_LINE_GAP)
-        for row in (self._ask, self._number_row, self._prompt):
-            asked.addWidget(row)
+        self._answer_line = QBoxLayout(QBoxLayout.Direction.TopToBottom)
+        self._answer_line.setSpacing(_LINE_GAP)
+        for part in (self._number_row, self._prompt):
+            self._answer_line.addWidget(part, 0, Qt.AlignmentFlag.AlignTop)
+        self._answer_line.addWidget(self._told, 1)
+        asked.addWidget(self._ask)
         asked.addLayout(self._choice_grid)
-        asked.addLayout(told)
-        asked.addWidget(self.again, 0, Qt.AlignmentFlag.AlignLeft)
+        asked.addLayout(self._answer_line)
         asked.addWidget(self._links)
         asked.addStretch(1)
         self._body = QWidget()
@@ -390,12 +436,8 @@ class LessonCard(QFrame):
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._scroll.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._scroll.setWidget(self._body)
-        outer = QVBoxLayout(self)
+        outer = self._outer = QVBoxLayout(self)
         outer.setContentsMargins(_SIDE, _TOP, _SIDE, _BOTTOM)
         outer.setSpacing(_GAP)
         outer.addWidget(self.head)
         outer.addWidget(self._scroll, 1)
-
-
-def _asks_a_study(state: GuideState) -> bool:
-    return state.step.question is not None and bool(state.step.question.measure.path)

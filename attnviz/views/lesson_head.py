@@ -11,12 +11,17 @@ from attnviz.lesson_files import Language, LessonStep
 from attnviz.views.lesson_parts import breakable, link_button, text_label
 from attnviz.views.segments import Segments
 
+_NO_LIMIT = 16_777_215  # Qt's own
+_ROOMY = 860  # pixels across in which a title and the way back stand side by side
 _LONGEST = 90
 """Characters of a step's id and title that are shown."""
 
 
 class LessonHead(QWidget):
-    """``step_asked`` carries a step's place from 0; ``left`` is the cross. The languages are ``languages``' to tell."""
+    """``step_asked`` carries a step's place from 0; ``left`` is the cross. The languages are ``languages``' to tell.
+
+    ``again`` asks for the present step once more: it is there while the window shows another picture than the step's.
+    """
 
     step_asked = Signal(int)
     left = Signal()
@@ -24,16 +29,19 @@ class LessonHead(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._state: GuideState | None = None
-        self._wide = True
+        self._wide = self._roomy = True
         self.title = text_label()
         self.title.setProperty("role", "muted")
         self.languages = Segments([("en", "en"), ("zh", "中文")])
+        self.again = link_button()
+        self.again.hide()
         self.back, self.next, self.place, self.leave = QPushButton(), QPushButton(), link_button(), link_button()
         self.leave.setText("✕")
         self.back.clicked.connect(self._on_back)
         self.next.clicked.connect(self._on_next)
         self.place.clicked.connect(self._on_place)
         self.leave.clicked.connect(self.left)
+        self.again.clicked.connect(self._on_again)
         self.steps = QMenu(self)
         self.steps.setStyleSheet("QMenu { menu-scrollable: 1; }")
         self.steps.triggered.connect(self._on_step_chosen)
@@ -41,6 +49,7 @@ class LessonHead(QWidget):
         self._line.setContentsMargins(0, 0, 0, 0)
         self._line.setSpacing(10)
         self._line.addWidget(self.title, 1)
+        self._line.addWidget(self.again, 0, Qt.AlignmentFlag.AlignLeft)
         ways = QHBoxLayout()
         ways.setSpacing(10)
         ways.addWidget(self.languages)
@@ -52,9 +61,12 @@ class LessonHead(QWidget):
         ways.addStretch(0)
         self._line.addLayout(ways)
 
-    def present(self, state: GuideState) -> None:
-        """Show ``state``; emits nothing."""
+    def present(self, state: GuideState, *, elsewhere: bool = False) -> None:
+        """Show ``state``, and the way back where the window is ``elsewhere``; emits nothing."""
         self._state = state
+        self.again.setText("↺ 回到这一步的图" if state.language == "zh" else self.tr("↺ back to this step's picture"))
+        self.again.setVisible(elsewhere)
+        self._give_way()
         title = _titled(state.step, state.language)
         self.title.setText(breakable(_shortened(title)))
         self.title.setToolTip(title if len(title) > _LONGEST else "")
@@ -73,11 +85,21 @@ class LessonHead(QWidget):
             button.setAccessibleName(other if chinese else english)
         self._set_arrows()
 
-    def arrange(self, *, wide: bool) -> None:
-        """In one line, or where that is too narrow in two, with arrows for words."""
-        self._wide = wide
+    def arrange(self, width: int, *, wide: bool) -> None:
+        """In one line, or where that is too narrow in two, with arrows for words; a title gives way to the way back."""
+        self._wide, self._roomy = wide, width >= _ROOMY
+        self._give_way()
         self._line.setDirection(QBoxLayout.Direction.LeftToRight if wide else QBoxLayout.Direction.TopToBottom)
         self._set_arrows()
+
+    def _give_way(self) -> None:
+        self.title.setVisible(self._roomy or not self.again.isVisibleTo(self))
+
+    def set_low(self, height: int | None) -> None:
+        """In a low window every button, and the line, is no higher than ``height``."""
+        most = _NO_LIMIT if height is None else height
+        for widget in (self, self.languages, *self.languages.buttons.values(), self.back, self.next):
+            widget.setMaximumHeight(most)
 
     def _set_arrows(self) -> None:
         chinese = self._state is not None and self._state.language == "zh"
@@ -119,6 +141,10 @@ class LessonHead(QWidget):
     @Slot()
     def _on_next(self) -> None:
         self._ask(1)
+
+    @Slot()
+    def _on_again(self) -> None:
+        self._ask(0)
 
     def _ask(self, on: int) -> None:
         if self._state is not None:

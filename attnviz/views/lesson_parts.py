@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QCoreApplication, QSize, Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy
+
+from attnviz.lesson_files import Language, LessonQuestion
 
 BREAK = "\u200b"
 
@@ -13,6 +15,25 @@ BREAK = "\u200b"
 def breakable(words: str) -> str:
     """``words`` with places at which a run of characters without a space may be broken, so that nothing is cut."""
     return re.sub(r"[!-~]{24}(?=[!-~])", lambda run: run.group() + BREAK, words)
+
+
+def words_unjudged(asked: LessonQuestion | None, language: Language) -> tuple[str, str, str]:
+    """What is said where an answer cannot be judged: another picture, something still runs, it is no number."""
+    if asked is not None and asked.measure.path:
+        if language == "zh":
+            return "现在是别的内容，或者计算被停下了。", "这项计算还在进行。", "请用数字回答。"
+        elsewhere = _tr("Another picture is shown, or the study was stopped.")
+        running = _tr("The study is still running.")
+    else:
+        if language == "zh":
+            return "现在图上是别的内容。", "图还在计算。", "请用数字回答。"
+        elsewhere = _tr("The picture shows something else now.")
+        running = _tr("The picture is still being computed.")
+    return elsewhere, running, _tr("Type a number, in digits.")
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("LessonCard", text)
 
 
 def text_label() -> QLabel:

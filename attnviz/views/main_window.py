@@ -25,7 +25,6 @@ from attnviz.views.mask_switch import MaskSwitch
 from attnviz.views.pipeline_strip import PipelineStrip
 from attnviz.views.row_card.card import RowCard
 from attnviz.views.row_strip import RowStrip
-from attnviz.views.scrolled import scrolled
 from attnviz.views.sentence_card import SentenceCard
 from attnviz.views.side import PAGES, Side
 from attnviz.views.status_line import StatusLine
@@ -42,11 +41,24 @@ if TYPE_CHECKING:
     from attnviz.views.palette import Palette
     from attnviz.views.source_editor import SourceEditor
 
-LAYOUTS = ("learn", "explore")
+LAYOUTS = ("learn", "test", "explore")
 PANELS = {"panel_side": "side", "panel_sentence": "sentence"}
-DEFAULT_PANELS = {"learn": {"side": True, "sentence": True}, "explore": {"side": True, "sentence": False}}
-_LESSON_SHARE = 0.34  # of the height, at most: a step stands below the maps and the row like a subtitle
-FIRST_PAGES = {"learn": "row", "explore": "controls"}
+DEFAULT_PANELS = {
+    "learn": {"side": True, "sentence": True}, "test": {"side": True, "sentence": False},
+    "explore": {"side": True, "sentence": False},
+}  # fmt: skip
+_LOW = 720  # pixels: in a window that is lower all that stands around the map and the row gives way to them
+_LESSON_SHARE = 0.3  # of the height, at most: a step stands below the maps and the row like a subtitle
+_LESSON_HEIGHT, _LESSON_LOW = 172, 157  # pixels that most steps take, whichever they are
+_TESTS = ("leaks", "forms")
+LAYOUT_PAGES = {
+    "learn": tuple(page for page in PAGES if page not in _TESTS),
+    "test": (*_TESTS, "row", "compare", "module", "controls"),
+    "explore": ("row", "compare", "module", "controls"),
+}  # fmt: skip
+"""Which pages have a tab in each; the others come by their keys and the menu."""
+
+FIRST_PAGES = {"learn": "row", "test": "leaks", "explore": "controls"}
 
 
 class MainWindow(QMainWindow):
@@ -66,6 +78,7 @@ class MainWindow(QMainWindow):
         self._layout_name = "learn"
         self._wants_sentence = True
         self._lesson: GuideState | None = None
+        self._is_low = False
         self.setWindowTitle(self.tr("attnviz"))
         self.resize(1280, 800)
 
@@ -79,7 +92,7 @@ class MainWindow(QMainWindow):
         self.row_card = RowCard()
         self.status_line = StatusLine()
         self.actions_by_name: Mapping[str, QAction] = build_actions(self, self.heatmaps)
-        self.side = Side({"row": scrolled(self.row_card)}, self.make_late)
+        self.side = Side({"row": self.row_card}, self.make_late)
         self._late: LateViews | None = None
         self._snapshot: Snapshot | None = None
         self._views = (
@@ -102,6 +115,7 @@ class MainWindow(QMainWindow):
 
             self._late = LateViews(self, self.actions_by_name)
             self._late.lesson_card.hide()
+            self._late.lesson_card.set_low(self._is_low)
             self._centre.addWidget(self._late.lesson_card)
             self.side.add(self._late.pages())
             if self._snapshot is not None:
@@ -153,7 +167,7 @@ class MainWindow(QMainWindow):
         heads_layout.addWidget(self.row_strip)
 
         self._column = QWidget()
-        stack = QVBoxLayout(self._column)
+        stack = self._stack = QVBoxLayout(self._column)
         stack.setContentsMargins(0, 0, 0, 0)
         stack.setSpacing(12)
         stack.addWidget(self.side, 1)
@@ -183,14 +197,15 @@ class MainWindow(QMainWindow):
         self.statusBar().addWidget(self.status_line, 1)
 
     def use_layout(self, name: str) -> None:
-        """Arrange for *learn* (one head large, the row beside it) or *explore* (controls left, all heads)."""
+        """*learn*: one head large, the row beside it; *test*: leaks beside it; *explore*: all heads, controls left."""
         self._remember_layout()
         self._layout_name = name
-        self.heatmaps.show_one_large(name == "learn")
+        self.heatmaps.show_one_large(name != "explore")
         self._splitter.insertWidget(0 if name == "explore" else 1, self._column)
         for panel, default in DEFAULT_PANELS[name].items():
             wanted = self._settings.value(f"layouts/{name}/{panel}", default, type=bool)
             self.show_panel(panel, bool(wanted))
+        self.side.offer(LAYOUT_PAGES[name])
         page = str(self._settings.value(f"layouts/{name}/page", FIRST_PAGES[name], type=str))
         self.side.show_page(page if page in PAGES else FIRST_PAGES[name])
         sizes = self._settings.value(f"layouts/{name}/splitter", QByteArray(), type=QByteArray)
@@ -201,9 +216,9 @@ class MainWindow(QMainWindow):
 
     def _default_sizes(self) -> None:
         width = max(self.width() - 36, 800)
-        side = width * 42 // 100 if self._layout_name == "learn" else 330
+        side = 330 if self._layout_name == "explore" else width * (42 if self._layout_name == "learn" else 48) // 100
         sizes = [width - side, side]
-        self._splitter.setSizes(sizes if self._layout_name == "learn" else sizes[::-1])
+        self._splitter.setSizes(sizes[::-1] if self._layout_name == "explore" else sizes)
         self._splitter.setStretchFactor(self._splitter.indexOf(self._heads_card), 1)
 
     def show_panel(self, panel: str, visible: bool) -> None:
@@ -224,17 +239,20 @@ class MainWindow(QMainWindow):
         self.side.show_page(page)
         self._on_page_chosen(page)
 
-    def show_lesson(self, state: GuideState | None) -> None:
-        """Show a lesson's step in place of the sentence, and what it asks to look at; None ends it."""
+    def show_lesson(self, state: GuideState | None, *, elsewhere: bool = False) -> None:
+        """Show a lesson's step in place of the sentence, and what it asks to look at; None ends it.
+
+        ``elsewhere`` says that the window shows another picture than the step's.
+        """
         before, self._lesson = self._lesson, state
         if state is not None:
-            self.lesson_card.present(state)
+            self.lesson_card.present(state, elsewhere=elsewhere)
             if before is None or (before.step, before.language) != (state.step, state.language):
                 self._fit_lesson()
         looked = None if state is None else state.step.look
-        places = {"map": self._heads_card, "row": self.row_card, "page": self.side.card()}
-        for name, card in places.items():
-            _set_looked_at(card, name == looked)
+        lit = {"map": self._heads_card, "row": self.row_card, "page": self.side.card()}.get(looked or "")
+        for card in {self._heads_card, *self.side.cards()}:
+            _set_looked_at(card, card is lit)
         self.pipeline_strip.set_looked_at(looked == "strip")
         self._show_words()
 
@@ -242,12 +260,28 @@ class MainWindow(QMainWindow):
         """Give the step as much height as it needs; it keeps that until the next one comes."""
         margins = self._centre.contentsMargins()
         across = self._inside.width() - margins.left() - margins.right()
-        self.lesson_card.fit(across, round(self.height() * _LESSON_SHARE))
+        self.lesson_card.fit(
+            across, round(self.height() * _LESSON_SHARE), _LESSON_LOW if self._is_low else _LESSON_HEIGHT
+        )
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        if self._is_low != (self.height() < _LOW):
+            self._set_low(self.height() < _LOW)
         if self._lesson is not None:
             self._fit_lesson()
+
+    def _set_low(self, low: bool) -> None:
+        """In a low window, give what stands around the map and the row less height."""
+        self._is_low = low
+        self._centre.setContentsMargins(18, 5 if low else 10, 18, 5 if low else 10)
+        self._centre.setSpacing(6 if low else 10)
+        self._stack.setSpacing(6 if low else 12)
+        self.token_strip.scale = 0.82 if low else 1.0
+        for view in (self.mask_switch, self.pipeline_strip, self.sentence_card):
+            view.set_low(low)
+        if self._late is not None:
+            self._late.lesson_card.set_low(low)
 
     def _show_words(self) -> None:
         """The lesson's step, or the sentence beside the row; other pages speak for themselves."""
@@ -285,6 +319,7 @@ class MainWindow(QMainWindow):
         act["palette"].triggered.connect(self._on_palette)
         act["go_to"].triggered.connect(self._on_go_to)
         act["layout_learn"].triggered.connect(self._on_learn)
+        act["layout_test"].triggered.connect(self._on_test)
         act["layout_explore"].triggered.connect(self._on_explore)
         for name in PANELS:
             act[name].triggered.connect(self._on_panel_toggled)
@@ -307,6 +342,10 @@ class MainWindow(QMainWindow):
     @Slot()
     def _on_learn(self) -> None:
         self.use_layout("learn")
+
+    @Slot()
+    def _on_test(self) -> None:
+        self.use_layout("test")
 
     @Slot()
     def _on_explore(self) -> None:

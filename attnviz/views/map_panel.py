@@ -92,7 +92,7 @@ def paint_figure(
         if region.intersects(panel.bounds):
             paint_panel(painter, panel, look, names=panel.touches_names(region))
     first = next((panel.frame for panel in panels if panel.frame is not None), None)
-    if first is None or not plan.captions:
+    if first is None or not plan.legend.height:
         return
     if region.intersects(QRectF(*plan.bar_column).toAlignedRect()):
         paint.paint_colour_bar(painter, plan, first, look.picture.view, look.style)

@@ -30,6 +30,12 @@ class MaskSwitch(QWidget):
         row.addWidget(self._segments)
         row.addWidget(key)
 
+    def set_low(self, low: bool) -> None:
+        """Whether the window is low, and the switch with it."""
+        for button in self._segments.buttons.values():
+            button.setMinimumHeight(28 if low else 36)
+            button.setMaximumHeight(28 if low else 36)
+
     def present(self, snapshot: Snapshot) -> None:
         """Show what was asked for; the state before, greyed, while that is held."""
         spec = self._spec = snapshot.spec

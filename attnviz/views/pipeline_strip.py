@@ -19,7 +19,7 @@ from attnviz.views.operations import is_of_mask, operation
 from attnviz.views.plot import style_of
 from attnviz.views.story import is_last_good
 
-_HEIGHT = 58
+_HEIGHT, _LOW = 58, 42
 _LEFT, _CENTRE = Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignHCenter
 
 
@@ -49,6 +49,15 @@ _LEVELS = (
 )
 """From the roomiest on: formulas go first, then shapes; thumbnails shrink, and the words stay to the last."""
 _BARE = _Level(24, 0, above=True, gap=8, margin=3)
+_LOW_LEVELS = (
+    _Level(24, 14, "formula and shape"),
+    _Level(24, 14, "shape"),
+    _Level(22, 14, gap=14),
+    _Level(20, 13, wraps=True, gap=14, margin=6),
+    _Level(0, 13, wraps=True, above=True, gap=12, margin=6),
+    _Level(0, 12, wraps=True, above=True, gap=9, margin=3),
+)
+"""The same where the strip is low: words that stand on two lines leave no room for a thumbnail above them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +101,11 @@ class PipelineStrip(QWidget):
         self._thumbnails: dict[str, Frame] = {}
         self._boxes: list[_Box] = []
         self._level = _LEVELS[0]
-        self.setFixedHeight(_HEIGHT)
+        self.set_low(False)
         self.setAccessibleName(self.tr("stages"))
 
     def sizeHint(self) -> QSize:
-        return QSize(800, _HEIGHT)
+        return QSize(800, self.height())
 
     def present(self, snapshot: Snapshot) -> None:
         """The stages of what was asked for; those of the state before, greyed, while that is shown.
@@ -120,6 +129,11 @@ class PipelineStrip(QWidget):
 
     # ------------------------------------------------------------------------------------------------------ layout
 
+    def set_low(self, low: bool) -> None:
+        """Whether the window is low, and the strip with it."""
+        self._levels = _LOW_LEVELS if low else _LEVELS
+        self.setFixedHeight(_LOW if low else _HEIGHT)
+
     def _lines(self) -> list[_Line]:
         spec = self._spec
         if spec is None:
@@ -132,7 +146,7 @@ class PipelineStrip(QWidget):
         self._boxes = []
         if not lines:
             return
-        for level in _LEVELS:
+        for level in self._levels:
             widths = [_width(level, line) for line in lines]
             if sum(widths) + level.gap * (len(lines) - 1) <= room:
                 break
@@ -143,7 +157,7 @@ class PipelineStrip(QWidget):
         x = 0.5
         for line, width in zip(lines, widths, strict=True):
             words = _wrapped(line.words, level)
-            self._boxes.append(_Box(line.stage, words, line.below(level), QRectF(x, 2.5, width, 52)))
+            self._boxes.append(_Box(line.stage, words, line.below(level), QRectF(x, 2.5, width, self.height() - 6)))
             x += width + level.gap
 
     # ---------------------------------------------------------------------------------------------------- painting
@@ -172,7 +186,7 @@ class PipelineStrip(QWidget):
             self._paint_words(painter, box, QColor(c.on_accent if here else c.ink),
                               QColor(c.on_accent if here else c.muted))  # fmt: skip
             frame = self._thumbnails.get(box.stage)
-            if frame is not None:
+            if frame is not None and self._level.thumbnail:
                 _paint_thumbnail(painter, self._thumbnail_rect(box), frame, style)
             if index:
                 x, y, tip = box.rect.left() - self._level.gap / 2, box.rect.center().y(), min(self._level.gap / 4, 4.0)
@@ -195,14 +209,16 @@ class PipelineStrip(QWidget):
         painter.setFont(sized(level.words))
         height = level.words + 2.0
         if level.above:
-            text = QRectF(rect.left() + 1, rect.bottom() - 2 - 2 * height, rect.width() - 2, 2 * height)
+            high = 2 * height if level.thumbnail else rect.height() - 4
+            text = QRectF(rect.left() + 1, rect.bottom() - 2 - high, rect.width() - 2, high)
         else:
             text = rect.adjusted(level.margin + level.thumbnail + 6, 0, -2, 0)
         if box.second:
-            draw_text(painter, QRectF(text.left(), text.top() + 5, text.width(), 22), _LEFT, box.lines[0])
+            top = text.center().y() - 21  # of two lines, 22 and 18 pixels high
+            draw_text(painter, QRectF(text.left(), top, text.width(), 22), _LEFT, box.lines[0])
             painter.setPen(quiet)
             painter.setFont(sized(11))
-            draw_text(painter, QRectF(text.left(), text.top() + 27, text.width(), 18), _LEFT, box.second)
+            draw_text(painter, QRectF(text.left(), top + 22, text.width(), 18), _LEFT, box.second)
             return
         top = text.center().y() - height * len(box.lines) / 2
         for place, words in enumerate(box.lines):

@@ -25,6 +25,17 @@ class PlotView(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setMinimumSize(round(220 * unit), round(170 * unit))
 
+    @property
+    def unit(self) -> float:
+        """How large the type is: 12 pixels × this."""
+        return self._unit
+
+    @unit.setter
+    def unit(self, unit: float) -> None:
+        if unit != self._unit:
+            self._unit = unit
+            self.update()
+
     def sizeHint(self) -> QSize:
         return QSize(round(420 * self._unit), round(230 * self._unit))
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import operator
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from attnviz.session import Snapshot
 from attnviz.spec import Lesson
 from attnviz.views.story import awaits_row, is_last_good, story
+
+_HEIGHT = 154
+_SPACING = 4
 
 
 class SentenceCard(QFrame):
@@ -38,9 +42,9 @@ class SentenceCard(QFrame):
         kept = self._own.sizePolicy()
         kept.setRetainSizeWhenHidden(True)  # its line is there from the start, so that nothing jumps
         self._own.setSizePolicy(kept)
-        column = QVBoxLayout(self)
+        column = self._column = QVBoxLayout(self)
         column.setContentsMargins(20, 10, 20, 8)
-        column.setSpacing(4)
+        column.setSpacing(_SPACING)
         column.addWidget(self._large)
         column.addWidget(self._small)
         column.addStretch(1)
@@ -50,7 +54,31 @@ class SentenceCard(QFrame):
         links.addWidget(self._own)
         links.addStretch(1)
         column.addLayout(links)
-        self.setFixedHeight(154)  # the words change, the layout must not jump
+        self._low = False
+        self._high = 0
+        self.setFixedHeight(_HEIGHT)  # the words change, the layout must not jump
+
+    def set_low(self, low: bool) -> None:
+        """Whether the window is low: then the card is as high as the most words that one map has had, and no higher."""
+        self._low, self._high = low, 0
+        self._fit()
+
+    def _fit(self) -> None:
+        if not self._low:
+            self.setFixedHeight(_HEIGHT)
+            return
+        edges = self._column.contentsMargins()
+        across = self.width() - edges.left() - edges.right()
+        words = sum(label.heightForWidth(across) for label in (self._large, self._small) if label.text())
+        needed = words + edges.top() + edges.bottom() + self._lesson.sizeHint().height() + 3 * _SPACING
+        self._high = max(self._high, needed)
+        self.setFixedHeight(min(self._high, _HEIGHT))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self._high = 0
+            self._fit()
 
     @staticmethod
     def _link(words: str, tip: str) -> QPushButton:
@@ -75,10 +103,13 @@ class SentenceCard(QFrame):
         about_map = None if shown is None else (shown.spec.source, shown.view.stage)
         if about_map is not None and about_map == self._map and awaits_row(snapshot):
             return
+        if about_map != self._map:
+            self._high = 0
         self._map = about_map
         large, small = story(snapshot)
         self._large.setText(large)
         self._small.setText(small)
+        self._fit()
         cat = shown is not None and shown.spec.source == Lesson(name="cat-eats-fish")
         self._own.setVisible(bool(cat and shown and shown.spec.mask != "none"))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from types import MappingProxyType
@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QScrollArea, QStackedWidget, QTabBar, QVBoxLayout,
 
 from attnviz.session import Snapshot
 from attnviz.views.pages.page import Page
+from attnviz.views.part_in_sight import PartInSight
 from attnviz.views.scrolled import scrolled
 
 
@@ -43,6 +44,10 @@ TABS: Final[tuple[Tab, ...]] = (
         "looks_ahead", "LooksAheadPage"),
     Tab("compare", QT_TRANSLATE_NOOP("Side", "A | B"), QT_TRANSLATE_NOOP("Side", "two states side by side"),
         "compare", "ComparePage"),
+    Tab("leaks", QT_TRANSLATE_NOOP("Side", "Leaks"), QT_TRANSLATE_NOOP("Side", "does it leak? who sees whom"),
+        "leaks", "LeaksPage"),
+    Tab("forms", QT_TRANSLATE_NOOP("Side", "Forms"), QT_TRANSLATE_NOOP("Side", "one attention, six ways to write it"),
+        "forms_page", "FormsPage"),
     Tab("module", QT_TRANSLATE_NOOP("Side", "Module"), QT_TRANSLATE_NOOP("Side", "parameters and buffers")),
     Tab("controls", QT_TRANSLATE_NOOP("Side", "Set up"), QT_TRANSLATE_NOOP("Side", "tokens, mask, heads, device")),
 )  # fmt: skip
@@ -65,6 +70,7 @@ class Side(QWidget):
         self._make_late = make_late  # has the window `add` its other pages, when one is looked at before they are there
         self._snapshot: Snapshot | None = None
         self._pages: dict[str, Page] = {}
+        self._in_sight: dict[str, PartInSight] = {}
         self._places: dict[str, QWidget] = {}
         self._tabs = QTabBar()
         self._tabs.setDrawBase(False)
@@ -83,7 +89,7 @@ class Side(QWidget):
         column.setSpacing(6)
         column.addWidget(self._tabs)
         column.addWidget(self._stack, 1)
-        self._current = TABS[0].name
+        self._current, self._offered = TABS[0].name, frozenset(PAGES)
         self._tabs.currentChanged.connect(self._on_tab)
         self._stack.setCurrentWidget(self._places[self._current])
 
@@ -99,13 +105,28 @@ class Side(QWidget):
 
     def card(self) -> QWidget:
         """The card of the page in sight."""
-        place = self._places[self._current]
-        return (place.widget() or place) if isinstance(place, QScrollArea) else place
+        return _card(self._places[self._current])
+
+    def cards(self) -> tuple[QWidget, ...]:
+        """The cards of all pages that there are so far."""
+        return tuple(map(_card, self._places.values()))
 
     def add(self, own: Mapping[str, QWidget]) -> None:
         """Take more of the window's own pages."""
         for name, widget in own.items():
             self._place(name, widget)
+
+    def offer(self, names: Collection[str]) -> None:
+        """Show the tabs of these pages, and of the one in sight: more of them have no room beside the maps."""
+        self._offered = frozenset(names)
+        self._show_tabs()
+
+    def _show_tabs(self) -> None:
+        blocked = self._tabs.blockSignals(True)
+        for place, tab in enumerate(TABS):
+            self._tabs.setTabVisible(place, tab.name in self._offered or tab.name == self._current)
+        self._tabs.setCurrentIndex(PAGES.index(self._current))
+        self._tabs.blockSignals(blocked)
 
     def show_page(self, name: str) -> None:
         """Bring a page into sight; emits nothing but ``page_made`` the first time."""
@@ -119,14 +140,20 @@ class Side(QWidget):
         if name not in self._places:
             self._make(tab)
         self._stack.setCurrentWidget(self._places[name])
-        blocked = self._tabs.blockSignals(True)
-        self._tabs.setCurrentIndex(TABS.index(tab))
-        self._tabs.blockSignals(blocked)
+        self._show_tabs()
         page = self._pages.get(name)
         if page is not None:
             if self._snapshot is not None:
                 page.present(self._snapshot)
             page.set_active(True)
+
+    def show_part(self, name: str) -> None:
+        """Bring a part of the page in sight into sight by its name, its beginning for ""; see `PartInSight`."""
+        area, page = self._places[self._current], self._pages.get(self._current)
+        if isinstance(area, QScrollArea):
+            if self._current not in self._in_sight:
+                self._in_sight[self._current] = PartInSight(area)
+            self._in_sight[self._current].show(page.parts.get(name, ()) if page is not None else ())
 
     def present(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -152,6 +179,10 @@ class Side(QWidget):
         name = TABS[place].name
         self.show_page(name)
         self.page_chosen.emit(name)
+
+
+def _card(place: QWidget) -> QWidget:
+    return (place.widget() or place) if isinstance(place, QScrollArea) else place
 
 
 def said(words: object) -> str:

@@ -97,6 +97,9 @@ QLabel[role="muted"] {{ color: {c.muted}; }}
 QLabel[role="heading"] {{ color: {c.muted}; font-size: 9pt; letter-spacing: 1px; }}
 QLabel[role="problem"] {{ color: {c.leak}; }}
 QLabel[role="sentence"] {{ font-size: 14pt; }}
+QLabel[verdict="leak"] {{ color: {c.leak}; }}
+QLabel[verdict="good"] {{ color: {c.good}; }}
+QLabel[verdict="muted"] {{ color: {c.muted}; }}
 QLabel[role="second"] {{ font-size: 11.5pt; }}
 QScrollArea, QScrollArea > QWidget > QWidget {{ background: transparent; }}
 QPushButton {{ background: {c.card}; border: 1px solid {c.hairline}; border-radius: 7px; padding: 4px 12px; }}

@@ -17,7 +17,7 @@ from attnviz.views.token_names import token_name
 _GAP = 8.0
 _MOST = 24
 _TYPE = 18  # pixels
-_SMALL = 13
+_SMALL, _LEAST = 13, 12
 
 
 class TokenStrip(QWidget):
@@ -107,7 +107,7 @@ class TokenStrip(QWidget):
             x += width + _GAP
 
     def _small(self) -> QFont:
-        return sized(_SMALL * self.scale)
+        return sized(max(_SMALL * self.scale, _LEAST))
 
     def _left_out(self, count: int) -> str:
         return self.tr("… {n} more").format(n=f"{count:,}")

@@ -23,6 +23,9 @@ SCALES: Final = (1.0, 10.0, 100.0, 1000.0)
 """Of the inputs, in those of the verdict."""
 
 DTYPES: Final = ("float32", "float64", "bfloat16", "float16")
+MOST_TOKENS: Final = 1024
+"""Of a test: its map has a cell for each pair."""
+
 FINEST_FIRST: Final = ("float64", "float32", "bfloat16", "float16")
 _REFERENCE: Final = "float64"
 _BUDGET: Final = {"float64": 1e10, "float32": 2e10, "bfloat16": 4e10, "float16": 2e9}

@@ -88,6 +88,8 @@ class ComparePage(Page):
         buttons.addStretch(1)
         self.body.addLayout(buttons)
         self.body.addStretch(1)
+        self.name_part("maps", self._maps)
+        self.name_part("numbers", self.numbers, self.heads)
         self._show_parts()
 
     # -------------------------------------------------------------------------------------------------------- present

@@ -77,6 +77,10 @@ class DropoutPage(Page):
         ):  # fmt: skip
             self.body.addWidget(widget)
         self.body.addStretch(1)
+        self.name_part("row", self.row_words, self.row)
+        self.name_part("table", self.table_words, self.table)
+        self.name_part("plots", self.verdict, self.errors)
+        self.name_part("maps", self._maps)
         self._show_results(False)
 
     def _make_controls(self) -> None:

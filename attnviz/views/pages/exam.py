@@ -64,6 +64,9 @@ class ExamPage(Page):
         self.body.addWidget(self.plot, 1)
         self._make_replay()
         self._make_maps()
+        self.name_part("table", self.table, self._verdict)
+        self.name_part("plot", self.plot, self._steps)
+        self.name_part("maps", self._maps_row, self._maps_words)
         self._say_task()
         self._timer_id = 0
 

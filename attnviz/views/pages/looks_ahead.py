@@ -49,6 +49,8 @@ class LooksAheadPage(Page):
         self.body.addWidget(self.plot)
         self.body.addWidget(self.table)
         self.body.addStretch(1)
+        self.name_part("plot", self.plot)
+        self.name_part("table", self.table)
         self.seed.valueChanged.connect(self._on_seed)
         self.again.clicked.connect(self._on_again)
         self.say(self.tr("Without a mask, how much of each row looks at words that are not written yet?"))

@@ -90,6 +90,8 @@ class MasksPage(Page):
         self.exhibits = Exhibits()
         self.exhibits.chosen.connect(self._on_chosen)
         self.body.addWidget(self.exhibits)
+        self.name_part("exhibits", self.exhibits)
+        self.name_part("neg-inf", self.exhibits.cards["neg-inf"])
         self._in_use = QLabel()
         self._in_use.setWordWrap(True)
         self.body.addWidget(self._in_use)
@@ -104,32 +106,36 @@ class MasksPage(Page):
     # --------------------------------------------------------------------------------------------------------- making
 
     def _make_limits(self) -> None:
-        self.heading(self.tr("HOW DEEP MUST A FILL LIE?"))
+        heading = self.heading(self.tr("HOW DEEP MUST A FILL LIE?"))
         self._depth_words = muted_label()
         self.body.addWidget(self._depth_words)
         self.limits = NumberTable()
         self.limits.setAccessibleName(self.tr("how deep a fill must lie, by dtype"))
         self.body.addWidget(self.limits)
+        self.name_part("depths", heading, self.limits)
 
     def _make_controls(self) -> None:
-        self.heading(self.tr("THE WINDOW'S MASK"))
+        heading = self.heading(self.tr("THE WINDOW'S MASK"))
         self.controls = MaskControls(self._fields)
         self.controls.draw_asked.connect(self.draw_mask_asked)
         self.body.addWidget(self.controls)
+        self.name_part("controls", heading, self.controls)
 
     def _make_tables(self) -> None:
-        self.heading(self.tr("A ROW THAT SEES NOTHING: ITS ANSWERS"))
+        heading = self.heading(self.tr("A ROW THAT SEES NOTHING: ITS ANSWERS"))
         self._row_words = muted_label()
         self.body.addWidget(self._row_words)
         self.masked_row = NumberTable()
         self.masked_row.setAccessibleName(self.tr("a fully masked row"))
         self.body.addWidget(self.masked_row)
-        self.heading(self.tr("WHAT A HIDDEN CELL STILL WEIGHS, FILL BY FILL"))
+        self.name_part("row", heading, self.masked_row)
+        heading = self.heading(self.tr("WHAT A HIDDEN CELL STILL WEIGHS, FILL BY FILL"))
         self._fill_words = muted_label()
         self.body.addWidget(self._fill_words)
         self.depths = NumberTable()
         self.depths.setAccessibleName(self.tr("weight of a hidden cell by fill and dtype"))
         self.body.addWidget(self.depths)
+        self.name_part("fills", heading, self.depths)
 
     # -------------------------------------------------------------------------------------------------------- present
 

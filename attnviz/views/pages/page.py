@@ -13,7 +13,7 @@ from attnviz.spec import Colours, View
 
 
 class Page(QFrame):
-    """A card beside the maps. ``body`` takes what a page shows; `say` its sentence.
+    """A card beside the maps. ``body`` takes what a page shows; `say` its sentence, `parts` are those of its names.
 
     Signals: ``asked`` a `Question` for the studies' lane, ``called_off`` the name of a study to stop, ``spec_edited``,
     ``view_edited`` and ``cell_selected`` as other views have them. A page that is not in sight asks nothing: it gets
@@ -33,6 +33,7 @@ class Page(QFrame):
         self.snapshot: Snapshot | None = None
         self.latest: Answer | None = None
         """What the study of this page has answered last."""
+        self.parts: dict[str, tuple[QWidget, ...]] = {}
         self._running: str | None = None
         self._sentence = QLabel()
         self._sentence.setProperty("role", "second")
@@ -99,13 +100,18 @@ class Page(QFrame):
     def say(self, sentence: str) -> None:
         self._sentence.setText(sentence)
 
-    def heading(self, text: str) -> None:
+    def name_part(self, name: str, *widgets: QWidget) -> None:
+        """Give what lies in ``widgets``, from the first to the last, a name by which a lesson asks for it."""
+        self.parts[name] = widgets
+
+    def heading(self, text: str) -> QLabel:
         """Begin another part of the page."""
         label = QLabel(text)
         label.setProperty("role", "heading")
         label.setContentsMargins(0, 8, 0, 0)
         label.setWordWrap(True)
         self.body.addWidget(label)
+        return label
 
     def set_active(self, active: bool) -> None:
         """The page came into sight, or went out of it: its study is then called off."""

@@ -73,6 +73,9 @@ class RoundsPage(Page):
         for widget in (self.words, self.map, self.no_map, self.row, self.difference, self.counts):
             self.body.addWidget(widget)
         self.body.addStretch(1)
+        self.name_part("map", self.words, self.map)
+        self.name_part("row", self.row, self.difference)
+        self.name_part("counts", self.counts)
         self.slider.valueChanged.connect(self._on_round)
         self.play.clicked.connect(self._on_play)
         self._forget()

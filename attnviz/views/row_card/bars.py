@@ -16,11 +16,12 @@ from attnviz.figure.fonts import draw_text, elided, load_fonts, sized, text_widt
 from attnviz.frames import CellClass
 from attnviz.views import theme
 from attnviz.views.row_card import metrics
-from attnviz.views.row_card.lines import KeyLine, RowLines
+from attnviz.views.row_card.fitting import ROOMY
+from attnviz.views.row_card.lines import SIGNS, KeyLine, RowLines
 
 MOVING_MS = 300
 _UNSEEN = "·"
-_WISHED_LINES = 12
+_OF_LINE = 0.74  # of a low line's height are its token's letters
 _NUMBERS_OF_WEIGHTS = frozenset({"exponential", "first", "share", "dropped", "before"})
 _LEFT, _RIGHT, _CENTRE = Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignRight, Qt.AlignmentFlag.AlignHCenter
 
@@ -63,7 +64,7 @@ class ColumnHeads(QWidget):
 
 
 class KeyBars(QWidget):
-    """One line a key, as high as there is room. ``key_chosen(key)`` is emitted for a click on a line."""
+    """One line a key, each `line` pixels high. ``key_chosen(key)`` is emitted for a click on one."""
 
     key_chosen = Signal(int)
     resized = Signal()
@@ -71,6 +72,7 @@ class KeyBars(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.scale = 1.0
+        self.line = ROOMY.key
         self.lines: RowLines | None = None
         self._selected: int | None = None
         self._show_numbers = True
@@ -82,7 +84,7 @@ class KeyBars(QWidget):
         self._moving.setEndValue(1.0)
         self._moving.setEasingCurve(QEasingCurve.Type.OutCubic)
         self._moving.valueChanged.connect(self._on_moved)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAccessibleName(self.tr("the row's weights, key by key"))
 
     # ------------------------------------------------------------------------------------------------------- present
@@ -110,8 +112,12 @@ class KeyBars(QWidget):
 
     def set_scale(self, scale: float) -> None:
         self.scale = scale
-        self._fit()
         self.update()
+
+    def set_line(self, height: int) -> None:
+        """Make each line so many pixels high."""
+        self.line = height
+        self._fit()
 
     def lengths(self) -> npt.NDArray[np.float64]:
         """The bars as they stand now (n_keys,), 1 for a full one."""
@@ -126,12 +132,10 @@ class KeyBars(QWidget):
 
     def _fit(self) -> None:
         n = self.lines.n_keys if self.lines is not None else 1
-        self.setMinimumHeight(round(n * metrics.LOWEST * self.scale))
-        self.setMaximumHeight(round(n * metrics.HIGHEST * self.scale))
-        self.updateGeometry()
+        self.setFixedHeight(n * self.line)
 
     def sizeHint(self) -> QSize:
-        return QSize(400, min(self.maximumHeight(), round(_WISHED_LINES * metrics.LOWEST * self.scale)))
+        return QSize(400, self.height())
 
     @Slot(object)
     def _on_moved(self, part: float) -> None:
@@ -146,13 +150,12 @@ class KeyBars(QWidget):
 
     def line_rect(self, key: int) -> QRectF:
         """Where a key's line stands."""
-        n = self.lines.n_keys if self.lines is not None else 1
-        return QRectF(0, key * self.height() / n, self.width(), self.height() / n)
+        return QRectF(0, key * self.line, self.width(), self.line)
 
     def _key_at(self, y: float) -> int | None:
         if self.lines is None or not 0 <= y < self.height():
             return None
-        return min(int(y * self.lines.n_keys / self.height()), self.lines.n_keys - 1)
+        return min(int(y / self.line), self.lines.n_keys - 1)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         key = self._key_at(event.position().y())
@@ -196,15 +199,17 @@ class KeyBars(QWidget):
             if name not in line.texts:
                 continue
             text, place = line.texts[name], QRectF(left, rect.top(), right - left - 4 * scale, rect.height())
-            if not self._show_numbers and name in _NUMBERS_OF_WEIGHTS and text not in ("×", "–"):
+            if not self._show_numbers and name in _NUMBERS_OF_WEIGHTS and text not in (*SIGNS, "–"):
                 text = _UNSEEN
             elif name == "share" and line.nan:
                 self._paint_nan(painter, place)
                 continue
-            muted = name in ("before", "raw") or text in ("×", "–", _UNSEEN) or name in line.struck
+            muted = name in ("before", "raw") or text in (*SIGNS, "–", _UNSEEN) or name in line.struck
             colour = c.leak if name == "share" and line.peeking and text != _UNSEEN else c.muted if muted else c.ink
             painter.setPen(QColor(colour))
-            painter.setFont(sized(metrics.SIGN * scale if text == "×" else metrics.NUMBER * scale))
+            painter.setFont(
+                sized(min(metrics.SIGN * scale, 0.8 * self.line) if text in SIGNS else metrics.NUMBER * scale)
+            )
             draw_text(painter, place, _RIGHT, text)
             if name in line.struck and text != _UNSEEN:
                 width, y = text_width(painter.font(), text), rect.center().y()
@@ -214,11 +219,11 @@ class KeyBars(QWidget):
     def _paint_token(self, painter: QPainter, line: KeyLine, rect: QRectF, columns: metrics.Columns) -> None:
         """The key's name, framed in red where it peeks; the answer is framed in any case."""
         c, scale = theme.current(), self.scale
-        painter.setFont(sized(metrics.TOKEN * scale))
+        painter.setFont(sized(min(metrics.TOKEN * scale, _OF_LINE * self.line)))
         text = elided(painter.font(), line.token, columns.names - 10 * scale)
         left = rect.left() + 5 * scale
         if line.peeking or line.answer:
-            height = min(rect.height() - 4, metrics.TOKEN * 1.45 * scale)
+            height = min(rect.height() - 2, metrics.TOKEN * 1.45 * scale)
             width = max(text_width(painter.font(), text), 8 * scale) + 9 * scale
             box = QRectF(left - 4.5 * scale, rect.center().y() - height / 2, width, height)
             pen = QPen(QColor(c.leak if line.peeking else c.muted), 2 if line.peeking else 1)

@@ -12,6 +12,7 @@ from attnviz.session import Cell, Snapshot
 from attnviz.views.row_card import metrics
 from attnviz.views.row_card.bars import ColumnHeads, KeyBars
 from attnviz.views.row_card.context_bars import ContextBars
+from attnviz.views.row_card.fitting import AT_A_DESK, Held, Part, fitting
 from attnviz.views.row_card.foot import Foot
 from attnviz.views.row_card.formula import Line, Run, mix_lines, softmax_lines, sum_lines
 from attnviz.views.row_card.formula_box import FormulaBox
@@ -21,13 +22,15 @@ from attnviz.views.row_card.top_k import TopKSwitch
 from attnviz.views.scrolled import scrolled
 
 _MOST_DIMS = 8
-_LEAST_KEYS = 2  # lines of keys that are in sight in the smallest card
-_LEAST_FORMULA = 92.0
+_LEAST = 120  # pixels at a scale of 1
+_NO_BAR = Qt.ScrollBarPolicy.ScrollBarAlwaysOff
 _SUM = -1
 
 
 class RowCard(QFrame):
-    """Shows the selected row's story. A story that is awaited leaves the one before in sight.
+    """Shows the selected row's story, as much of it as its height has room for; see `fitting`.
+
+    A story that is awaited leaves the one before in sight.
 
     ``cell_selected`` carries a `Cell` of the row, ``spec_edited`` a whole spec with another top-k.
     """
@@ -43,9 +46,10 @@ class RowCard(QFrame):
         self._scale = 1.0
         self._selected: int | None = None
         self._show_numbers = True
+        self.gives_way: tuple[Part, ...] = AT_A_DESK
         self._made_of: tuple[object, ...] = ()
         self._written: int | None = None  # a dimension or the sum that is written out instead of the key's softmax
-        self.head, self.bars, self.formula = HeadLine(), KeyBars(), FormulaBox()
+        self.head, self.bars, self.formula = HeadLine(), self._make_bars(), FormulaBox()
         self.heads = ColumnHeads(self.bars)
         self.context, self.foot, self.top_k = ContextBars(), Foot(), TopKSwitch()
         self._more = QLabel()
@@ -60,30 +64,29 @@ class RowCard(QFrame):
         self._pages.addWidget(self._words)
         self._page = self._story_page()
         self._pages.addWidget(self._page)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(18, 12, 18, 10)
-        column.addWidget(self._pages)
+        self._outer = QVBoxLayout(self)
+        self._outer.addWidget(self._pages)
         self.bars.key_chosen.connect(self._on_key_chosen)
         self.bars.resized.connect(self._on_resized)
-        self.formula.fitted.connect(self._on_fitted)
+        self.formula.fitted.connect(self._fit)
+        self.foot.fitted.connect(self._fit)
         self.context.dim_chosen.connect(self._on_dim_chosen)
         self.foot.sum_chosen.connect(self._on_sum_chosen)
         self.top_k.spec_edited.connect(self.spec_edited)
         self._say(self.tr("Click a word, or use the arrows."))
         self.scale = 1.0
-        self._on_fitted()
+
+    def _make_bars(self) -> KeyBars:
+        return KeyBars()
 
     def _story_page(self) -> QWidget:
         page = QWidget()
-        column = QVBoxLayout(page)
+        column = self._column = QVBoxLayout(page)
         column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(6)
-        column.addWidget(self.head)
-        column.addWidget(self.heads)
-        column.addWidget(self._key_scroll, 100)
-        column.addWidget(self._formula_scroll)
-        column.addWidget(self._context_scroll, 30)
-        column.addWidget(self._more)
+        for part in (
+            self.head, self.heads, self._key_scroll, self._formula_scroll, self._context_scroll, self._more
+        ):  # fmt: skip
+            column.addWidget(part)
         column.addStretch(1)
         foot = QHBoxLayout()
         foot.addWidget(self.foot, 1)
@@ -108,8 +111,7 @@ class RowCard(QFrame):
         self.context.scale = scale
         for small in (self._more, self._words, *self.top_k.findChildren(QWidget)):
             small.setFont(sized(metrics.SMALL * scale))
-        self.heads.setFixedHeight(round(22 * scale))
-        self._key_scroll.setMinimumHeight(round(_LEAST_KEYS * metrics.LOWEST * scale))
+        self.setMinimumHeight(round(_LEAST * scale))
         if self.lines is not None:
             self._show()
 
@@ -156,19 +158,13 @@ class RowCard(QFrame):
             self._written = None
         self.head.show_lines(lines)
         self.bars.show_lines(lines, self._selected, show_numbers=show)
-        self._key_scroll.setMaximumHeight(self.bars.maximumHeight())
         self.heads.update()
         self.formula.show_lines(self._formula(lines))
         self.foot.show_lines(lines, show_numbers=show)
         dims = len(lines.context)
         self.context.show_lines(lines.context, self._written, show_numbers=show)
-        height = round(metrics.CONTEXT * self._scale)
-        self._context_scroll.setVisible(dims > 0)
-        self._context_scroll.setMinimumHeight(min(dims, 2) * height)
-        self._context_scroll.setMaximumHeight(min(dims, _MOST_DIMS) * height)
-        self._more.setVisible(dims > _MOST_DIMS)
         self._more.setText(self.tr("… {n} more").format(n=f"{dims - _MOST_DIMS:,}"))
-        self._on_fitted()
+        self._fit()
         self._pages.setCurrentIndex(1)
 
     def _formula(self, lines: RowLines) -> tuple[Line, ...]:
@@ -198,20 +194,45 @@ class RowCard(QFrame):
         bar = self._key_scroll.verticalScrollBar()
         height = self._key_scroll.viewport().height()
         if rect.top() < bar.value() or rect.bottom() > bar.value() + height:
-            bar.setValue(round(rect.center().y() - height / 2))
+            above = height // self.bars.line // 2  # whole lines stand above and below it
+            bar.setValue((self._selected - above) * self.bars.line)
 
     @Slot()
-    def _on_fitted(self) -> None:
-        """The formula or the card got another height: it stands whole where there is room, else some lines of it."""
-        height = self.formula.height()
-        others = self._page.minimumSizeHint().height() - self._formula_scroll.minimumHeight()
-        room = self._pages.height() - others - round(metrics.LOWEST * self._scale)  # a third key comes first
-        self._formula_scroll.setMaximumHeight(height)
-        self._formula_scroll.setMinimumHeight(min(height, max(room, round(_LEAST_FORMULA * self._scale))))
+    def _fit(self) -> None:
+        """Give every part its lines, whole ones: another row, formula or height of the card."""
+        lines = self.lines
+        if lines is None:
+            return
+        dims = len(lines.context)
+        held = Held(lines.n_keys, self.formula.n_lines, min(dims, _MOST_DIMS), dims > _MOST_DIMS, self.foot.n_lines)
+        fit = fitting(self.height() - 2 * self.frameWidth(), held, self._scale, self.gives_way)
+        high = fit.heights
+        self._outer.setContentsMargins(18, high.edge, 18, high.edge)
+        self._column.setSpacing(high.gap)
+        self.head.setFixedHeight(high.head)
+        self.heads.setFixedHeight(high.titles)
+        self.bars.set_line(high.key)
+        self.formula.set_line(high.formula, high.around_formula)
+        self.context.set_line(high.context)
+        for area, n_lines, all_lines, line, around in (
+            (self._key_scroll, fit.keys, held.keys, high.key, 0),
+            (self._formula_scroll, fit.formula, held.formula, high.formula, high.around_formula),
+            (self._context_scroll, fit.context, dims, high.context, 0),
+        ):
+            whole = n_lines == all_lines
+            area.setVerticalScrollBarPolicy(_NO_BAR if whole else Qt.ScrollBarPolicy.ScrollBarAsNeeded)
+            area.setFixedHeight(n_lines * line + around)
+            area.verticalScrollBar().setSingleStep(line)
+            area.setVisible(n_lines > 0)
+        self._more.setFixedHeight(high.more)
+        self._more.setVisible(fit.more)
+        self.foot.setFixedHeight(self.foot.n_lines * high.foot)
+        self.foot.setVisible(fit.foot > 0)
+        self.top_k.setFixedHeight(high.foot)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._on_fitted()
+        self._fit()
 
     @Slot()
     def _on_resized(self) -> None:

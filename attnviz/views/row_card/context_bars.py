@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from attnviz.figure.fonts import draw_text, load_fonts, sized, text_width
 from attnviz.views import theme
 from attnviz.views.row_card import metrics
+from attnviz.views.row_card.fitting import ROOMY
 from attnviz.views.row_card.lines import ContextLine
 
 _NAME = 15
@@ -25,6 +26,7 @@ class ContextBars(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.scale = 1.0
+        self.line = ROOMY.context
         self._lines: tuple[ContextLine, ...] = ()
         self._chosen: int | None = None
         self._show_numbers = True
@@ -35,18 +37,26 @@ class ContextBars(QWidget):
     def show_lines(self, lines: tuple[ContextLine, ...], chosen: int | None, *, show_numbers: bool) -> None:
         """Show a vector; ``chosen`` is the dimension whose sum is written out."""
         self._lines, self._chosen, self._show_numbers = lines, chosen, show_numbers
-        self.setFixedHeight(round(len(lines) * metrics.CONTEXT * self.scale))
+        self._fit()
         self.update()
+
+    def set_line(self, height: int) -> None:
+        """Make each line so many pixels high."""
+        self.line = height
+        self._fit()
+
+    def _fit(self) -> None:
+        self.setFixedHeight(len(self._lines) * self.line)
 
     def sizeHint(self) -> QSize:
         return QSize(300, self.height())
 
     def line_rect(self, dim: int) -> QRectF:
         """Where a dimension's line stands."""
-        return QRectF(0, dim * metrics.CONTEXT * self.scale, self.width(), metrics.CONTEXT * self.scale)
+        return QRectF(0, dim * self.line, self.width(), self.line)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        dim = int(event.position().y() // (metrics.CONTEXT * self.scale))
+        dim = int(event.position().y() // self.line)
         if 0 <= dim < len(self._lines) and event.button() == Qt.MouseButton.LeftButton:
             self.dim_chosen.emit(dim)
 

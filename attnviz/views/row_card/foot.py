@@ -12,21 +12,25 @@ from attnviz.views import theme
 from attnviz.views.row_card import metrics, numbers
 from attnviz.views.row_card.lines import RowLines
 
-_LINE, _GAP = 23.0, 7.0
+_GAP = 7.0
 _LEFT = Qt.AlignmentFlag.AlignLeft
 
 
 class Foot(QWidget):
-    """Σ of the row, in red where a mask leaves it away from 1. ``sum_chosen`` is emitted for a click."""
+    """Σ of the row, in red where a mask leaves it away from 1. ``sum_chosen`` is emitted for a click.
+
+    `n_lines` is two where the width asks for it; ``fitted`` says that this changed.
+    """
 
     sum_chosen = Signal()
+    fitted = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.scale = 1.0
         self._lines: RowLines | None = None
         self._show_numbers = True
-        self._two = False
+        self.n_lines = 1
         self.setToolTip(self.tr("the sum of the row's weights; click to see the row mixed"))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.set_scale(1.0)
@@ -65,12 +69,12 @@ class Foot(QWidget):
             self._fit()
 
     def _fit(self) -> None:
-        """One line, or two where the width asks for it."""
         font = sized(metrics.NUMBER * self.scale)
         needed = sum(text_width(font, text) + _GAP * self.scale for text, _ in self.words())
-        self._two = needed > max(self.width() - 5 * self.scale, 60.0)
-        self.setFixedHeight(round((2 * _LINE if self._two else 30) * self.scale))
+        before, self.n_lines = self.n_lines, 2 if needed > max(self.width() - 5 * self.scale, 60.0) else 1
         self.update()
+        if self.n_lines != before:
+            self.fitted.emit()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton and self._lines is not None:
@@ -83,7 +87,7 @@ class Foot(QWidget):
         painter = QPainter(self)
         painter.setFont(sized(metrics.NUMBER * scale))
         words = self.words()
-        lines = [words[:-1], ((words[-1][0].removeprefix("· "), "muted"),)] if self._two and words else [words]
+        lines = [words[:-1], ((words[-1][0].removeprefix("· "), "muted"),)] if self.n_lines == 2 and words else [words]
         height = self.height() / len(lines)
         for place, line in enumerate(lines):
             x = 5.0 * scale

@@ -11,9 +11,10 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from attnviz.figure.fonts import draw_text, load_fonts, sized, text_width
 from attnviz.views import theme
 from attnviz.views.row_card import metrics
+from attnviz.views.row_card.fitting import ROOMY
 from attnviz.views.row_card.formula import Line, Run, plain
 
-_MARGIN, _LINE, _INDENT = 14.0, 26.0, 24.0
+_MARGIN, _INDENT = 14.0, 24.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +25,18 @@ class _Placed:
 
 
 class FormulaBox(QWidget):
-    """Shows lines of runs. As high as its lines need at the width it has: ``fitted`` is emitted for another height."""
+    """Shows lines of runs, each `line` pixels high, with `around` above the first and below the last together.
+
+    `n_lines` is how many they are at the width it has: ``fitted`` says that this changed.
+    """
 
     fitted = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.scale = 1.0
+        self.line, self.around = ROOMY.formula, ROOMY.around_formula
+        self.n_lines = 1
         self.lines: tuple[Line, ...] = ()
         self._placed: list[_Placed] = []
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -73,10 +79,15 @@ class FormulaBox(QWidget):
                 self._placed.append(_Placed(x, row, run))
                 x += text_width(font, run.text)
             row += 1
-        height = round((max(row, 1) * _LINE + 14) * self.scale)
-        if height != self.height() or height != self.maximumHeight():
-            self.setFixedHeight(height)
+        before, self.n_lines = self.n_lines, row
+        self.set_line(self.line, self.around)
+        if self.n_lines != before:
             self.fitted.emit()
+
+    def set_line(self, height: int, around: int) -> None:
+        """Make each line ``height`` pixels high, with ``around`` above and below them."""
+        self.line, self.around = height, around
+        self.setFixedHeight(self.n_lines * height + around)
         self.update()
 
     def paintEvent(self, _event: QPaintEvent) -> None:
@@ -90,7 +101,7 @@ class FormulaBox(QWidget):
         for placed in self._placed:
             run = placed.run
             width = text_width(painter.font(), run.text)
-            rect = QRectF(placed.x, (7 + placed.line * _LINE) * scale, width + 1, _LINE * scale)
+            rect = QRectF(placed.x, self.around / 2 + placed.line * self.line, width + 1, self.line)
             painter.setPen(QColor(c.leak if run.leak else c.muted if run.muted or run.struck else c.ink))
             draw_text(painter, rect, Qt.AlignmentFlag.AlignLeft, run.text)
             if run.struck and run.text.strip():

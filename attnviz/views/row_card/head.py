@@ -10,6 +10,7 @@ from attnviz.figure.fonts import draw_text, elided, load_fonts, sized, text_widt
 from attnviz.spec import TypedWeights
 from attnviz.views import theme
 from attnviz.views.row_card import metrics
+from attnviz.views.row_card.fitting import ROOMY
 from attnviz.views.row_card.lines import RowLines
 
 _ASKS = 15
@@ -23,7 +24,7 @@ class HeadLine(QWidget):
         super().__init__(parent)
         self.scale = 1.0
         self._lines: RowLines | None = None
-        self.set_scale(1.0)
+        self.setFixedHeight(ROOMY.head)
 
     def show_lines(self, lines: RowLines) -> None:
         self._lines = lines
@@ -33,7 +34,7 @@ class HeadLine(QWidget):
 
     def set_scale(self, scale: float) -> None:
         self.scale = scale
-        self.setFixedHeight(round(42 * scale))
+        self.update()
 
     def sizeHint(self) -> QSize:
         return QSize(300, self.height())
@@ -75,7 +76,7 @@ class HeadLine(QWidget):
         c, scale = theme.current(), self.scale
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        large, small = sized((metrics.TOKEN + 2) * scale), sized(_ASKS * scale)
+        large, small = sized(min((metrics.TOKEN + 2) * scale, 0.7 * self.height())), sized(_ASKS * scale)
         height, (asks, before_answer) = float(self.height()), self.words()
         right = float(self.width())
         if lines.answer is not None:
@@ -106,10 +107,11 @@ class HeadLine(QWidget):
     def _paint_answer(self, painter: QPainter, token: str, words: str, *, open_: bool) -> float:
         """The answer in its frame; returns where it begins."""
         c, scale, height = theme.current(), self.scale, float(self.height())
-        large, small = sized(metrics.TOKEN * scale), sized(_ASKS * scale)
+        large, small = sized(min(metrics.TOKEN * scale, 0.62 * height)), sized(_ASKS * scale)
         text = elided(large, token, self.width() * 0.25)
         width = text_width(large, text) + 22 * scale
-        box = QRectF(self.width() - width - 1.5, 3 * scale, width, height - 6 * scale)
+        edge = min(3 * scale, 0.05 * height)
+        box = QRectF(self.width() - width - 1.5, edge, width, height - 2 * edge)
         painter.setPen(QPen(QColor(c.leak if open_ else c.hairline), 2 if open_ else 1.5))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawRoundedRect(box, 8, 8)

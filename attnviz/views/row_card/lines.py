@@ -32,6 +32,11 @@ _LEAST_EXPONENT: Final = MappingProxyType(
 Numbers = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
+MASKED: Final = "×"
+DROPPED: Final = "∅"
+SIGNS: Final = frozenset({MASKED, DROPPED})
+"""What stands in place of a number, as on the map."""
+
 translate = QCoreApplication.translate
 
 
@@ -241,10 +246,10 @@ class RowLines:
 
 
 def _sign(row: RowStages, key: int) -> str:
-    """What stands in place of a number: × for a masked or dropped cell, – for padding."""
+    """What stands in place of a number: × for a masked cell, ∅ for a dropped one, – for padding."""
     if row.masked[key]:
-        return "–" if row.padded[0] <= key < row.padded[1] else "×"
-    return "×" if row.dropped is not None and row.dropped[key] else ""
+        return "–" if row.padded[0] <= key < row.padded[1] else MASKED
+    return DROPPED if row.dropped is not None and row.dropped[key] else ""
 
 
 def _exact(value: float) -> str:
@@ -360,7 +365,7 @@ def _context(
     for n, value in enumerate(values.tolist()):
         dropped = name == "dropped_context" and value == 0 and whole[n] != 0
         before = None if old is None else float(old[n])
-        text = "×" if dropped else numbers.component(value, decimals)
+        text = DROPPED if dropped else numbers.component(value, decimals)
         before_text = "" if before is None else numbers.component(before, decimals)
         lines.append(ContextLine(names[n], value, before, text, before_text, dropped))
     return tuple(lines)

@@ -15,11 +15,6 @@ NUMBER: Final = 15
 SIGN: Final = 19
 HEAD: Final = 13
 SMALL: Final = 14
-LOWEST: Final = 32
-"""A key's line is at least so high, in pixels."""
-
-HIGHEST: Final = 56
-CONTEXT: Final = 30
 _GAP = 14.0
 _LEAST_BAR = 44.0
 _TOKEN_PART = 0.3
@@ -43,14 +38,17 @@ class Columns:
     spans: Mapping[str, tuple[float, float]]
 
 
-def columns_of(lines: RowLines, width: float, scale: float) -> Columns:
-    """The columns that fit beside a bar of some length; the room of *before* is kept where there is none yet."""
+def columns_of(lines: RowLines, width: float, scale: float, *, keep_before: bool = True) -> Columns:
+    """The columns that fit beside a bar of some length.
+
+    The room of *before* is kept where there is none yet, unless ``keep_before`` is False.
+    """
     font, small = sized(NUMBER * scale), sized(HEAD * scale)
     tokens = (*lines.tokens[:_SOME_NAMES], *heapq.nlargest(_SOME_NAMES, lines.tokens, len))
     widest = max((text_width(sized(TOKEN * scale), token) for token in tokens), default=0.0)
     names = min(widest + 12 * scale, _TOKEN_PART * width)
     room = width - names - (_LEAST_BAR + _GAP) * scale
-    there = {*lines.columns, "before"}
+    there = {*lines.columns, *("before",) * keep_before}
     widths: dict[str, float] = {}
     for name in (*_WANTED_FIRST, *_wanted_last(lines)):
         if name not in there:

@@ -1,36 +1,54 @@
-"""The row card for a room: its keys come first, what is below them gives way."""
+"""The row card for a room: what a lesson's step speaks of has all of it."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Slot
+from dataclasses import replace
 
+from PySide6.QtWidgets import QWidget
+
+from attnviz.frames import RowStory
+from attnviz.session import Snapshot
 from attnviz.views.row_card import metrics
-from attnviz.views.row_card.card import _MOST_DIMS as MOST_DIMS
+from attnviz.views.row_card.bars import KeyBars
 from attnviz.views.row_card.card import RowCard
+from attnviz.views.row_card.formula import Line
+from attnviz.views.row_card.lines import RowLines
 
-_MOST_KEYS = 8  # a longer row scrolls in any case, so that nothing gives way to it
+
+class RoomBars(KeyBars):
+    """Lines with more columns, where no state before needs one."""
+
+    def columns(self) -> metrics.Columns | None:
+        if self.lines is None:
+            return None
+        return metrics.columns_of(self.lines, float(self.width()), self.scale, keep_before=False)
 
 
 class RoomCard(RowCard):
-    """A `RowCard` in which the formula, then the context, go where the keys would not all be in sight."""
+    """A `RowCard` that leaves out what is not spoken of; see `speak_of`."""
 
-    @Slot()
-    def _on_fitted(self) -> None:
-        """Another row, formula or size: what has room is shown."""
-        lines = self.lines
-        if lines is None:
-            super()._on_fitted()
-            return
-        self._formula_scroll.show()
-        self._context_scroll.setVisible(len(lines.context) > 0)
-        self._more.setVisible(len(lines.context) > MOST_DIMS)
-        line = metrics.LOWEST * self._scale
-        self._key_scroll.setMinimumHeight(round(min(lines.n_keys, _MOST_KEYS) * line))
-        super()._on_fitted()
-        for given in ([self._formula_scroll], [self._context_scroll, self._more]):
-            if self._page.minimumSizeHint().height() <= self._pages.height():
-                return
-            for widget in given:
-                widget.hide()
-        if self._page.minimumSizeHint().height() > self._pages.height():
-            self._key_scroll.setMinimumHeight(round(2 * line))
+    def __init__(self, parent: QWidget | None = None) -> None:
+        self._with_before = self._with_formula = True
+        self._without_before: tuple[RowStory, RowStory] | None = None
+        super().__init__(parent)
+
+    def speak_of(self, *, before: bool, formula: bool) -> None:
+        """Whether the state before stands beside from the next `present` on, and anything is written out unasked."""
+        if (before, formula) != (self._with_before, self._with_formula):
+            self._with_before, self._with_formula, self._made_of = before, formula, ()
+            self._show()
+
+    def present(self, snapshot: Snapshot) -> None:
+        """Show the selected row; a state before that is held down with Space is shown in any case."""
+        story = snapshot.story
+        if story is not None and story.before is not None and not (self._with_before or snapshot.show_before):
+            if self._without_before is None or self._without_before[0] is not story:
+                self._without_before = story, replace(story, before=None)
+            snapshot = replace(snapshot, story=self._without_before[1])
+        super().present(snapshot)
+
+    def _make_bars(self) -> KeyBars:
+        return RoomBars()
+
+    def _formula(self, lines: RowLines) -> tuple[Line, ...]:
+        return super()._formula(lines) if self._with_formula or self._written is not None else ()

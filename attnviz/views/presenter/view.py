@@ -1,6 +1,7 @@
 """The presenter view: tokens, one head, its row, the mask switch and a sentence, to be read from the back of a room.
 
-What is at its foot is for who presents.
+In a lesson the whole step stands below with its question, and what its page shows beside the map. What is at its foot
+is for who presents.
 """
 
 from __future__ import annotations
@@ -8,18 +9,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QAction, QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtGui import QAction, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QApplication, QBoxLayout, QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from attnviz.figure.fonts import sized, text_width
+from attnviz.guide import GuideState, Verdict
+from attnviz.lesson_files import LessonStep
 from attnviz.session import Snapshot
+from attnviz.spec import JOINT_STAGES
 from attnviz.views import theme
 from attnviz.views.heatmaps import Heatmaps
+from attnviz.views.pages.page import Page
+from attnviz.views.presenter.lens import Lens, leaves_the_map, sight_of
+from attnviz.views.presenter.ring import Ring
+from attnviz.views.presenter.room_step import RoomStep
+from attnviz.views.row_card.room_card import RoomCard
 
 _TYPE: Final = 28.0  # pixels of the smallest type in a window of 1280 × 800
 _LARGE: Final = 1.15  # times that, for the sentence
 _FIGURE_TYPE: Final = 12.0  # pixels of the figure's smallest type at a scale of 1
+_HEADS_TYPE: Final = 20.0  # of several heads with their colour bar and legend
 _TOKEN_TYPE: Final = 18.0  # of the tokens
 _CARD_TYPE: Final = 15.0  # of the row's numbers
 _RING: Final = 40.0  # its radius
@@ -37,8 +47,8 @@ class _Shown(Protocol):
 class Presenter(QFrame):
     """Covers its window and shows one head with the window's own `Heatmaps`, whose keys go on working.
 
-    ``token_strip``, ``row_card`` and ``mask_switch`` are what the factories made, to be connected as the window's own.
-    ``left()`` says that it was left, by Esc as well.
+    ``token_strip``, ``row_card`` and ``mask_switch`` are what the factories made, to be connected as the window's own,
+    like ``step``, a lesson's step. ``left()`` says that it was left, by Esc as well.
     """
 
     left = Signal()
@@ -52,18 +62,27 @@ class Presenter(QFrame):
         self.setObjectName("presenter")
         self.setAccessibleName(self.tr("presenter view"))
         self.setAutoFillBackground(True)
+        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         self._heatmaps = heatmaps
-        self._home: tuple[QBoxLayout, int, int] | None = None
+        self._home: tuple[QBoxLayout, int, int, bool] | None = None
         self._disabled: list[QAction] = []
         self._scale = 0.0
+        self._state: GuideState | None = None
+        self._page: Page | None = None
         self.token_strip, self.row_card = token_strip_factory(), row_card_factory()
-        self.mask_switch = mask_switch_factory()
-        self._large, self._small = QLabel(), QLabel()
+        self.mask_switch, self.lens, self.step = mask_switch_factory(), Lens(), RoomStep()
+        self._large, self._small, self._way_out = QLabel(), QLabel(), QLabel(self.tr("F5 or Esc leaves"))
         for label in (self._large, self._small):
             label.setWordWrap(True)
             label.setTextFormat(Qt.TextFormat.PlainText)
-        self._way_out, self._step = QLabel(self.tr("F5 or Esc leaves")), QLabel()
-        top = QHBoxLayout()
+        self._lay_out()
+        self._ring = Ring(self)
+        self.hide()
+
+    def _lay_out(self) -> None:
+        self._top = QWidget()
+        top = QHBoxLayout(self._top)
+        top.setContentsMargins(0, 0, 0, 0)
         top.setSpacing(24)
         top.addWidget(self.token_strip, 1)
         top.addWidget(self.mask_switch, 0, Qt.AlignmentFlag.AlignVCenter)
@@ -71,25 +90,24 @@ class Presenter(QFrame):
         self._map_card.setProperty("card", True)
         self._map_box = QVBoxLayout(self._map_card)
         self._map_box.setContentsMargins(8, 8, 8, 8)
-        middle = QHBoxLayout()
-        middle.setSpacing(16)
-        middle.addWidget(self._map_card, 1)
-        middle.addWidget(self.row_card, 1)
+        self._middle = QHBoxLayout()
+        self._middle.setSpacing(16)
+        for widget in (self._map_card, self.row_card, self.lens):
+            self._middle.addWidget(widget, 1)
         column = QVBoxLayout(self)
-        column.setContentsMargins(24, 10, 24, 10)
-        column.setSpacing(10)
-        column.addLayout(top)
-        column.addLayout(middle, 1)
-        column.addWidget(self._large)
+        column.setContentsMargins(24, 8, 24, 6)
+        column.setSpacing(8)
+        column.addWidget(self._top)
+        column.addLayout(self._middle, 1)
+        for words in (self._large, self._small, self.step):
+            column.addWidget(words)
         foot = QHBoxLayout()
         foot.setSpacing(24)
-        foot.addWidget(self._small, 1)
+        foot.addWidget(self.step.head, 1)
         foot.addStretch()
-        for label in (self._step, self._way_out):
-            foot.addWidget(label, 0, Qt.AlignmentFlag.AlignBottom)
+        foot.addWidget(self._way_out, 0, Qt.AlignmentFlag.AlignVCenter)
         column.addLayout(foot)
-        self._ring = _Ring(self)
-        self.hide()
+        self._arrange()
 
     # ------------------------------------------------------------------------------------------------- in and out
 
@@ -105,7 +123,7 @@ class Presenter(QFrame):
         if self.is_on or not isinstance(layout, QBoxLayout):
             return
         place = layout.indexOf(self._heatmaps)
-        self._home = layout, place, layout.stretch(place)
+        self._home = layout, place, layout.stretch(place), self._heatmaps.one_large
         self.setParent(window)
         for action in window.findChildren(QAction):
             if action.objectName().startswith(_BEHIND) and action.isEnabled():
@@ -127,10 +145,10 @@ class Presenter(QFrame):
         self._heatmaps.setFocus()
 
     def leave(self) -> None:
-        """Put the maps back where they were."""
+        """Put the maps and the page back where they were."""
         if self._home is None:
             return
-        layout, place, stretch = self._home
+        layout, place, stretch, one_large = self._home
         self._home, self._scale = None, 0.0
         for action in self._disabled:
             action.setEnabled(True)
@@ -142,9 +160,12 @@ class Presenter(QFrame):
         self.window().removeEventFilter(self)
         self._ring.hide()
         self.hide()
+        self.lens.give_back()
+        self._state = self._page = None
         layout.insertWidget(place, self._heatmaps, stretch)
         self._heatmaps.show()
         self._heatmaps.show_alone(False)
+        self._heatmaps.show_one_large(one_large)
         self._heatmaps.setFocus()
         self.left.emit()
 
@@ -157,25 +178,90 @@ class Presenter(QFrame):
             for view in views:
                 view.present(snapshot)
 
-    def show_sentence(self, large: str, small: str = "", step: str = "") -> None:
-        """What to notice, and a second sentence below it; in a lesson its ``step`` at the foot, such as 4 / 22."""
-        self._step.setText(step)
+    def show_sentence(self, large: str, small: str = "") -> None:
+        """What to notice, and a second sentence below it."""
         self._large.setText(large)
         self._small.setText(small)
+        if self._state is not None:
+            self._state = self._page = None
+            self._arrange()
         self._small.setVisible(bool(small))
 
+    def show_step(self, state: GuideState, page: Page | None, *, elsewhere: bool = False) -> None:
+        """A lesson's step with its question; ``page`` is the window's own of that step, if it has one.
+
+        ``elsewhere`` says that the map shows another picture than the step's.
+        """
+        before, self._state = self._state, state
+        had, self._page = self._page, page
+        self.step.present(state, elsewhere=elsewhere)
+        if before is None or (before.step, before.language, had) != (state.step, state.language, page):
+            self._fit_step()
+            self._arrange()
+        new = before is None or before.step is not state.step
+        typed = self.step.isAncestorOf(QApplication.focusWidget() or self)
+        if self.is_on and (new or (typed and state.verdict in (Verdict.RIGHT, Verdict.SHOWN))):
+            self._focus_map()
+
     def sentence(self) -> str:
-        """Both sentences."""
+        """Both sentences, or the words of a lesson's step."""
+        if self._state is not None:
+            return self.step.text()
         return f"{self._large.text()} {self._small.text()}".strip()
+
+    def _focus_map(self) -> None:
+        """The keys are the map's again, whatever was typed."""
+        (self if self._map_card.isHidden() else self._heatmaps).setFocus()
+
+    # --------------------------------------------------------------------------------------------------- arrangement
+
+    def _arrange(self) -> None:
+        """Let the step, if there is one, say what stands in the middle: map, row, page, or all heads."""
+        step = None if self._state is None else self._state.step
+        for words in (self.step, self.step.head):
+            words.setVisible(step is not None)
+        self._large.setVisible(step is None)
+        if step is not None:
+            self._small.hide()
+        heads, paged = _shows_heads(step), _shows_page(step) and self._page is not None
+        whole = paged and step is not None and leaves_the_map(step)
+        self.row_card.setVisible(not (heads or paged))
+        self.lens.setVisible(paged)
+        self._map_card.setVisible(not whole)
+        self._top.setVisible(not (whole or heads))
+        self._middle.setStretch(0, 5 if step is not None else 7)
+        for place in (1, 2):
+            self._middle.setStretch(place, 7)
+        asked = None if step is None else step.question
+        if isinstance(self.row_card, RoomCard):
+            mixed = asked is not None and asked.measure.name == "context"
+            self.row_card.speak_of(before=step is None or _speaks_of_before(step), formula=not mixed)
+        self._show_maps()
+        if paged and step is not None and self._page is not None:
+            self.lens.show_page(self._page, sight_of(step), max(self._scale, 0.5))
+        else:
+            self.lens.give_back()
+
+    def _show_maps(self) -> None:
+        """One head alone, or in a step about heads all of them with their colour bar and legend."""
+        if self.is_on:
+            heads = _shows_heads(None if self._state is None else self._state.step)
+            self._heatmaps.show_one_large(not heads)
+            self._heatmaps.show_alone(not heads, (_HEADS_TYPE if heads else _TYPE) * self._scale / _FIGURE_TYPE)
+
+    def _fit_step(self) -> None:
+        """Give the step the height that it needs, until the next one comes."""
+        if self.is_on and self._state is not None:
+            self.step.fit_room(self.width() - 48, self.height())
 
     def _enlarge(self) -> None:
         """Type of 28 pixels at least at 1280 × 800, and larger with the window."""
         factor = max(min(self.width() / 1280, self.height() / 800), 0.5)
         if abs(factor - self._scale) < 0.02:
+            self._fit_step()
             return
         self._scale = factor
         small, c = round(_TYPE * factor), theme.current()
-        self._heatmaps.show_alone(True, _TYPE * factor / _FIGURE_TYPE)
         for view, at_one in ((self.token_strip, _TOKEN_TYPE), (self.row_card, _CARD_TYPE)):
             if hasattr(view, "scale"):
                 view.scale = _TYPE * factor / at_one
@@ -185,8 +271,10 @@ class Presenter(QFrame):
             button.setMinimumSize(round(text_width(sized(small), button.text()) + 1.4 * small), round(1.9 * small))
         self._large.setStyleSheet(f"font-size: {round(small * _LARGE)}px; color: {c.ink};")
         self._small.setStyleSheet(f"font-size: {small}px; color: {c.muted};")
-        for label in (self._step, self._way_out):
-            label.setStyleSheet(f"font-size: {round(_FOOT * factor)}px; color: {c.muted};")
+        self._way_out.setStyleSheet(f"font-size: {round(_FOOT * factor)}px; color: {c.muted};")
+        self.step.set_scale(factor)
+        self._arrange()
+        self._fit_step()
 
     def changeEvent(self, event: QEvent) -> None:
         """Other colours: dark or light."""
@@ -236,39 +324,18 @@ class Presenter(QFrame):
                 return True
 
 
-class _Ring(QWidget):
-    """A ring around the pointer. Filters the application's events while the view is on; the mouse passes through."""
+def _shows_heads(step: LessonStep | None) -> bool:
+    """Whether a step is about several heads at once."""
+    several = step is not None and step.spec.num_heads > 1 and step.view.stage not in JOINT_STAGES
+    return several and step is not None and step.page == "heads" and step.look != "page"
 
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._room = parent
-        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        self.resize_to(_RING)
-        self.hide()
 
-    def resize_to(self, radius: float) -> None:
-        """A ring of so many pixels around the pointer."""
-        self._radius = radius
-        self.resize(round(2 * radius + 6), round(2 * radius + 6))
+def _shows_page(step: LessonStep | None) -> bool:
+    """Whether a step's page takes the place of the row; where it looks at heads, their maps do."""
+    return step is not None and step.page != "row" and (step.page != "heads" or step.look == "page")
 
-    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
-        """Follow the pointer."""
-        if event.type() == QEvent.Type.MouseMove and isinstance(event, QMouseEvent):
-            self.follow(event.globalPosition())
-        return False
 
-    def follow(self, place: QPointF) -> None:
-        """Stand around ``place`` of the screen; out of sight beside the view."""
-        point = self._room.mapFromGlobal(place)
-        self.setVisible(self._room.rect().contains(point.toPoint()))
-        self.move(point.toPoint() - self.rect().center())
-        self.raise_()
-
-    def paintEvent(self, _event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        middle = QRectF(self.rect()).center()
-        for colour, width in ((theme.current().card, 6.0), (theme.current().accent, 3.0)):
-            painter.setPen(QPen(QColor(colour), width))
-            painter.drawEllipse(middle, self._radius - 2, self._radius - 2)
-        painter.end()
+def _speaks_of_before(step: LessonStep) -> bool:
+    """Whether a step has a state before that can be compared with its own, number by number."""
+    before = step.scene_before()
+    return before is not None and before[1].stage == step.view.stage

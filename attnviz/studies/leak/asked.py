@@ -1,0 +1,24 @@
+"""The study as the window asks it: a spec on every device of this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from attnviz import inputs
+from attnviz.attention.devices import TorchBackend
+from attnviz.questions.leak import LeakAnswer, LeakQuestion
+from attnviz.spec import SpecError
+from attnviz.studies.leak import readings
+from attnviz.studies.leak.readings import MOST_TOKENS, Plan
+from attnviz.studies.leak.spec_subject import SpecSubject
+
+
+def answers(question: LeakQuestion, cancelled: Callable[[], bool]) -> Iterator[LeakAnswer]:
+    """A reading after another. Raises `SpecError` where the source has no inputs, or too many."""
+    subject = SpecSubject(question.spec)
+    length = inputs.count_tokens(question.spec.source)[1]
+    if not 2 <= length <= MOST_TOKENS:
+        raise SpecError("source", f"who sees whom is tested for 2 to {MOST_TOKENS:,} tokens, here are {length:,}")
+    devices = tuple(device.name for device in TorchBackend().devices())
+    plan = Plan(devices, length=length, scale=question.scale, seed=question.spec.seed)
+    yield from readings.answers(subject, plan, cancelled)

@@ -1,0 +1,372 @@
+"""The Leaks page: who sees whom, in the window's own attention or in a module of a person's own, and what that says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from PySide6.QtCore import QCoreApplication, Qt, Signal, Slot
+from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QHBoxLayout, QLabel, QLineEdit, QPushButton, QSpinBox, QWidget
+
+from attnviz.module_names import names_in
+from attnviz.questions import Answer, Question
+from attnviz.questions.leak import LOOKS, LeakAnswer, LeakQuestion, Reading, outcome
+from attnviz.session import Snapshot
+from attnviz.spec import SpecError, edited
+from attnviz.views.fields import muted_label
+from attnviz.views.leak_view import LeakView
+from attnviz.views.pages.number_table import Entry, NumberTable
+from attnviz.views.pages.page import Page
+from attnviz.views.segments import Segments
+
+_INKS: Final = {
+    "exactly zero": "good", "rounding": "good", "leak in the code": "leak", "leak in the arithmetic": "leak",
+    "leaks": "leak", "cannot tell": "ink", "untested": "muted",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleWish:
+    """A module of a person's own, to be checked in a process of its own."""
+
+    file: Path
+    name: str
+    arguments: tuple[str, ...]
+    scale: float
+    tokens: int
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("LeaksPage", text)
+
+
+class LeaksPage(Page):
+    """The window's attention is tested when the page is looked at; a file's module when *test* is pressed.
+
+    ``module_asked`` carries a `ModuleWish`, ``module_stopped`` says that it is to end; ``file_wanted`` that a person
+    wants to choose a file, which comes by `open_file`. What the process says comes by `take_module_answer` and
+    `take_module_end`.
+    """
+
+    module_asked = Signal(object)
+    module_stopped = Signal()
+    file_wanted = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._asked: Question | None = None
+        self._answer: LeakAnswer | None = None
+        self._file: Path | None = None
+        self._own = False
+        self._checking = False
+        self._make_subject()
+        self.verdict = QLabel()
+        self.verdict.setProperty("role", "sentence")
+        self.verdict.setWordWrap(True)
+        self.verdict.setTextFormat(Qt.TextFormat.PlainText)
+        self.body.addWidget(self.verdict)
+        self._looks = QLabel()
+        self._looks.setProperty("role", "second")
+        self._looks.setWordWrap(True)
+        self.body.addWidget(self._looks)
+        self.map = LeakView()
+        self.body.addWidget(self.map)
+        self._which = QComboBox()
+        self._which.setToolTip(self.tr("which reading the map shows"))
+        self._which.setAccessibleName(self.tr("reading of the map"))
+        self._which.currentIndexChanged.connect(self._show_map)
+        self.body.addWidget(self._which)
+        self.table = NumberTable()
+        self.table.setAccessibleName(self.tr("verdicts by device, dtype and scale"))
+        self.body.addWidget(self.table)
+        self._words = muted_label()
+        self._words.setText(
+            self.tr(
+                "Each token is changed, and every output compared with what it was, on the same device, in the same "
+                "place of a batch. Moved: in eps of the largest output; up to 8 is rounding, where float64 shows no "
+                "more. Larger inputs only say from which scale on it leaks, loses digits or turns NaN."
+            )
+        )
+        self.body.addWidget(self._words)
+        self.body.addStretch(1)
+        self.say(self.tr("Does it leak? A clean triangle of weights proves nothing: this map is made without them."))
+        self._show()
+
+    # --------------------------------------------------------------------------------------------------------- making
+
+    def _make_subject(self) -> None:
+        line = QHBoxLayout()
+        self.subject = Segments([("window", self.tr("this attention")), ("module", self.tr("a module of mine"))])
+        self.subject.set_value("window")
+        self.subject.chosen.connect(self._on_subject)
+        line.addWidget(self.subject, 1)
+        self.scale = QDoubleSpinBox()
+        self.scale.setRange(0.001, 1e6)
+        self.scale.setDecimals(3)
+        self.scale.setValue(1.0)
+        self.scale.setStepType(QDoubleSpinBox.StepType.AdaptiveDecimalStepType)
+        self.scale.setPrefix("× ")
+        self.scale.setKeyboardTracking(False)
+        self.scale.setToolTip(self.tr("the inputs are normal numbers times this; it is the scale of the verdict"))
+        self.scale.setAccessibleName(self.tr("scale of the inputs"))
+        self.scale.valueChanged.connect(self._on_scale)
+        line.addWidget(self.scale)
+        self.body.addLayout(line)
+        self._module_line = QWidget()
+        row = QHBoxLayout(self._module_line)
+        row.setContentsMargins(0, 0, 0, 0)
+        self.open = QPushButton(self.tr("Open module…"))
+        self.open.setToolTip(
+            self.tr("a Python file with an nn.Module class or a function; it is run in a process of its own")
+        )
+        self.open.clicked.connect(self.file_wanted)
+        self.names = QComboBox()
+        self.names.setAccessibleName(self.tr("class or function"))
+        self.arguments = QLineEdit()
+        self.arguments.setPlaceholderText(self.tr("arguments: n_layers=2 bias=False"))
+        self.arguments.setToolTip(
+            self.tr("arguments of the constructor that its names do not tell, NAME=VALUE by spaces")
+        )
+        self.tokens = QSpinBox()
+        self.tokens.setRange(2, 256)
+        self.tokens.setValue(32)
+        self.tokens.setSuffix(self.tr(" tokens"))
+        self.test = QPushButton(self.tr("test"))
+        self.test.clicked.connect(self._on_test)
+        row.addWidget(self.open)
+        row.addWidget(self.names, 1)
+        self.body.addWidget(self._module_line)
+        self._given_line = QWidget()
+        row = QHBoxLayout(self._given_line)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(self.arguments, 1)
+        row.addWidget(self.tokens)
+        row.addWidget(self.test)
+        self.body.addWidget(self._given_line)
+
+    # -------------------------------------------------------------------------------------------------------- present
+
+    def present(self, snapshot: Snapshot) -> None:
+        super().present(snapshot)
+        if self._own or not self.active:
+            return
+        question = self.question()
+        if question is not None and question != self._asked:
+            self._asked = question
+            self._answer = None
+            self._show()
+            self.ask()
+
+    def set_active(self, active: bool) -> None:
+        if not active and self.running:
+            self._asked = None  # what was called off is asked again
+        super().set_active(active)
+
+    def question(self) -> Question | None:
+        if self.snapshot is None or self._own:
+            return None
+        spec = self.snapshot.spec
+        try:  # of one function in all dtypes: what does not change it asks nothing new
+            plain = edited(spec, dtype="float32", device="cpu", training=False, dropout=0.0, dropout_seed=spec.seed)
+            return LeakQuestion(spec=plain, scale=self.scale.value())
+        except SpecError as error:
+            self._tell_nothing(str(error))
+            return None
+
+    # ---------------------------------------------------------------------------------------------------------- answer
+
+    def show_answer(self, answer: Answer) -> None:
+        if isinstance(answer, LeakAnswer) and not self._own:
+            self._take(answer)
+
+    def take_failure(self, sentence: str) -> None:
+        if not self._own:
+            self._tell_nothing(sentence)
+
+    def _tell_nothing(self, sentence: str) -> None:
+        self._answer = None
+        self._show()
+        self.verdict.setText(sentence[:1].upper() + sentence[1:] + ("" if sentence.endswith(".") else "."))
+
+    def take_module_answer(self, answer: LeakAnswer) -> None:
+        """A reading of a person's own module."""
+        if self._own and self._checking:
+            self._progress.setRange(0, max(answer.total, 1))
+            self._progress.setValue(answer.done)
+            self._take(answer)
+
+    def take_module_end(self, sentence: str) -> None:
+        """The process has ended; ``sentence`` is what it says, "" where all is told."""
+        self._checking = False
+        self._line.hide()
+        self.test.setEnabled(self._file is not None)
+        if self._own and sentence and self._answer is None:
+            self._tell_nothing(sentence)
+        elif self._answer is not None:
+            self._show()
+
+    def _take(self, answer: LeakAnswer) -> None:
+        self._answer = answer
+        self._show()
+
+    def _show(self) -> None:
+        answer = self._answer
+        self._module_line.setVisible(self._own)
+        self._given_line.setVisible(self._own)
+        for widget in (self.map, self.table, self._words):
+            widget.setVisible(answer is not None)
+        self._which.setVisible(answer is not None and sum(r.moved is not None for r in answer.readings) > 1)
+        if answer is None:
+            waiting = self.tr("Testing …") if self.running or self._checking else ""
+            nothing = self.tr("Open a Python file with an attention of your own.") if self._own and not waiting else ""
+            self._set_verdict(waiting or nothing, "muted")
+            self._looks.setText("")
+            return
+        self._set_verdict(*verdict_words(answer, self.scale.value()))
+        self._looks.setText(
+            _tr("It looks like {pattern}.").format(pattern=LOOKS[answer.pattern]) if answer.pattern else ""
+        )
+        self._looks.setVisible(bool(answer.pattern))
+        self._show_readings(answer)
+        self._show_map()
+        self.table.show_lines(
+            [self.tr("device"), self.tr("dtype"), self.tr("inputs"), self.tr("verdict"), self.tr("moved")],
+            [_line_of(reading) for reading in answer.readings],
+        )
+
+    def _set_verdict(self, words: str, role: str) -> None:
+        self.verdict.setText(words)
+        if self.verdict.property("verdict") != role:
+            self.verdict.setProperty("verdict", role)
+            self.verdict.style().unpolish(self.verdict)
+            self.verdict.style().polish(self.verdict)
+
+    def _show_readings(self, answer: LeakAnswer) -> None:
+        shown = [reading for reading in answer.readings if reading.moved is not None]
+        names = [f"{r.device} · {r.dtype} · × {r.scale:g}" for r in shown]
+        if [self._which.itemText(n) for n in range(self._which.count())] == names:
+            return
+        chosen = max(self._which.currentIndex(), 0)
+        blocked = self._which.blockSignals(True)
+        self._which.clear()
+        self._which.addItems(names)
+        self._which.setCurrentIndex(min(chosen, len(names) - 1))
+        self._which.blockSignals(blocked)
+
+    @Slot()
+    def _show_map(self) -> None:
+        shown = [] if self._answer is None else [r for r in self._answer.readings if r.moved is not None]
+        place = self._which.currentIndex()
+        reading = shown[place] if 0 <= place < len(shown) else None
+        picture = self.snapshot.picture if self.snapshot is not None and not self._own else None
+        outline = picture.outline if picture is not None else None
+        self.map.show_reading(reading, tuple(outline.tokens) if outline is not None else ())
+
+    # ----------------------------------------------------------------------------------------------------------- hands
+
+    @Slot(str)
+    def _on_subject(self, subject: str) -> None:
+        self._own = subject == "module"
+        self.call_off()
+        self._answer, self._asked = None, None
+        self._show()
+        if not self._own and self.snapshot is not None:
+            self.present(self.snapshot)
+
+    @Slot()
+    def _on_scale(self) -> None:
+        if not self._own and self.snapshot is not None:
+            self.present(self.snapshot)
+
+    def open_file(self, path: Path) -> None:
+        """Offer what ``path`` holds, without running it."""
+        self.subject.set_value("module")
+        if not self._own:
+            self._on_subject("module")
+        try:
+            names = names_in(path)
+        except ValueError as error:
+            self._tell_nothing(str(error))
+            return
+        self._file = path
+        self.open.setText(path.name)
+        self.names.clear()
+        self.names.addItems(names)
+        self.test.setEnabled(bool(names))
+        self._answer = None
+        self._show()
+        if not names:
+            self._tell_nothing(self.tr("{name} has no class and no function to test").format(name=path.name))
+        else:
+            self.verdict.setText(self.tr("Choose what to test. Testing runs the file.").format(name=path.name))
+
+    @Slot()
+    def _on_test(self) -> None:
+        if self._file is None or not self.names.currentText():
+            return
+        self.call_off()
+        self._answer = None
+        self._checking = True
+        self._progress.setRange(0, 0)
+        self._line.show()
+        self.test.setEnabled(False)
+        self._show()
+        given = tuple(self.arguments.text().split())
+        self.module_asked.emit(
+            ModuleWish(self._file, self.names.currentText(), given, self.scale.value(), self.tokens.value())
+        )
+
+    @Slot()
+    def call_off(self) -> None:
+        super().call_off()
+        if self._checking:
+            self._checking = False
+            self._line.hide()
+            self.test.setEnabled(True)
+            self.module_stopped.emit()
+            if self._answer is None:
+                self._tell_nothing(self.tr("stopped"))
+
+
+def verdict_words(answer: LeakAnswer, scale: float) -> tuple[str, str]:
+    """The verdict so far, in a sentence, and its role: leak, good or muted."""
+    own = [reading for reading in answer.readings if reading.scale == scale]
+    came = outcome(answer, scale)
+    if came == "leaks":
+        worst = next((r for r in own if r.pair is not None), None)
+        if worst is None or worst.pair is None:
+            return _tr("It leaks: an item of the batch sees another one."), "leak"
+        row, col = worst.pair
+        return _tr("It leaks: output {row} moves when token {col} changes.").format(row=row, col=col), "leak"
+    if came == "nan":
+        rows = max(reading.nan_rows for reading in own)
+        return _tr("{n} outputs are NaN.").format(n=f"{rows:,}"), "leak"
+    if came == "untested":
+        return _tr("It could not be tested: {why}.").format(why=own[0].remark if own else ""), "muted"
+    if came == "arithmetic":
+        dtypes = ", ".join(dict.fromkeys(r.dtype for r in own if r.verdict == "leak in the arithmetic"))
+        return _tr("The code is clean; the arithmetic of {dtypes} leaks.").format(dtypes=dtypes), "leak"
+    return _tr("Clean: no output moves when a later token changes."), "good"
+
+
+def _line_of(reading: Reading) -> Sequence[Entry | str]:
+    role = _INKS[reading.verdict]
+    figure = "" if reading.verdict == "untested" else f"{reading.figure:.2g}".replace("e+0", "e").replace("e+", "e")
+    tips = [reading.remark] if reading.remark else []
+    if reading.pair is not None:
+        tips.append(_tr("output {row} ← token {col}").format(row=reading.pair[0], col=reading.pair[1]))
+    if reading.nan_rows:
+        words = _tr("{n} rows NaN: Q·Kᵀ overflows, no fault of the mask") if reading.overflows else _tr("{n} rows NaN")
+        tips.append(words.format(n=reading.nan_rows))
+    if reading.lost_rows > 0:
+        tips.append(_tr("{n} rows lost most of their digits").format(n=reading.lost_rows))
+    if 0 < reading.positions < reading.length:
+        tips.append(_tr("{n} of {all} tokens were changed").format(n=reading.positions, all=reading.length))
+    verdict = reading.verdict + (" · NaN" if reading.nan_rows else "")
+    tip = "\n".join(tips)
+    return [
+        reading.device, reading.dtype, f"× {reading.scale:g}", Entry(verdict, role if role != "good" else "ink", tip),
+        Entry(figure, role if role != "good" else "muted", tip),
+    ]  # fmt: skip
