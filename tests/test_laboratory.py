@@ -13,6 +13,7 @@ from attnviz.frames import CellClass, shown_class
 from attnviz.session import Cell
 from attnviz.spec import Drawn, Lesson, TypedScores, View, edited, make_spec
 from attnviz.views import theme
+from attnviz.views.story import story
 
 CAT = make_spec(Lesson(name="cat-eats-fish"), mask="none")
 
@@ -225,6 +226,12 @@ def test_n_hides_what_is_to_be_predicted(qtbot, opened):
     press(qtbot, program, Qt.Key.Key_N)
     assert not program.session.snapshot().show_numbers
     assert program.window.row_card.grab().toImage() != seen
+    assert program.window.sentence_card.isVisible()
+    assert not any(letter.isdigit() for words in story(program.session.snapshot()) for letter in words)
+    before = program.window.heatmaps.grab().toImage()
+    press(qtbot, program, Qt.Key.Key_N)
+    assert program.window.heatmaps.grab().toImage() != before
+    assert any(letter.isdigit() for letter in story(program.session.snapshot())[0])
 
 
 def study_of(program, page):

@@ -54,7 +54,7 @@ def test_a_step_is_said_with_its_question_and_its_place(card):
     guide = at("mask")
     card.present(guide.state)
     step = guide.step
-    assert card.text().split("\n") == [f"mask  {step.title.en}", step.say.en, step.question.ask.en]
+    assert card.text().split("\n") == [step.title.en, step.say.en, step.question.ask.en]
     assert card.head.place.text() == f"4 / {len(CAT.steps)}"
     assert card.field.isVisible()
     assert card._unit.isVisible()
@@ -62,9 +62,13 @@ def test_a_step_is_said_with_its_question_and_its_place(card):
     assert not card.next_lesson.isVisible()
     guide.set_language("zh")
     card.present(guide.state)
-    assert card.text().split("\n") == [f"mask  {step.title.zh}", step.say.zh, step.question.ask.zh]
+    assert card.text().split("\n") == [step.title.zh, step.say.zh, step.question.ask.zh]
     card.resize(640, 260)
     assert card.head.next.text() == "下一步 ▸"
+    sections = Guide(lesson_files.built_in("journey"))
+    sections.jump("3.5.1.2")
+    card.present(sections.state)
+    assert card.text().startswith(f"3.5.1.2  {sections.step.title.en}")  # a section's number; another id is no word
 
 
 def test_a_number_is_typed_answered_wrong_shown_and_answered_right(card, qtbot):
@@ -295,7 +299,7 @@ def test_all_steps_stand_in_a_menu_and_the_cross_leaves(card, qtbot):
     card.present(at("mask", "zh").state)
     card.head.fill_steps()
     actions = card.head.steps.actions()
-    assert [action.text() for action in actions] == [f"{step.id}  {step.title.zh}" for step in CAT.steps]
+    assert [action.text() for action in actions] == [step.title.zh for step in CAT.steps]
     assert [action.data() for action in actions if action.isChecked()] == [3]
     actions[7].trigger()
     assert steps == [7]

@@ -372,12 +372,13 @@ def test_a_selected_row_is_framed():
 
 
 def test_a_sum_that_is_not_one_stands_out():
-    def reds(values):
+    def reds(values, *, numbers=True):
         picture = picture_of(frame_of(values, TRIANGLE))
-        return is_red(pixels_of(export.render_picture(picture, (800, 600), show_numbers=False))).sum()
+        return is_red(pixels_of(export.render_picture(picture, (800, 600), show_numbers=numbers))).sum()
 
     assert reds(np.tri(3) / np.arange(1, 4)[:, None]) == 0
     assert reds(np.tri(3) / np.arange(1, 4)[:, None] * 0.75) > 0
+    assert reds(np.tri(3) / np.arange(1, 4)[:, None] * 0.75, numbers=False) == 0  # nor does a colour tell it
 
 
 @pytest.mark.parametrize(("value", "text", "is_one"), [(1.004, "1.00", True), (0.332, "0.33", False)])

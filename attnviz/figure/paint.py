@@ -43,12 +43,13 @@ def paint_panel(
         painter, QRectF(*place.map_rect), window, frame, style, numbers=numbers, decimals=decimals,
         peeking=peeking_of(outline), unit=place.unit,
     )  # fmt: skip
-    paint_surroundings(painter, place, window, frame, outline, style, selected=selected)
+    paint_surroundings(painter, place, window, frame, outline, style, selected=selected, numbers=numbers)
 
 
 def paint_surroundings(
     painter: QPainter, place: layout.PanelLayout, window: Window, frame: Frame | None, outline: Outline,
     style: Style, *, selected: Cell | None = None, cross: Cell | None = None, panel: str = "", names: bool = True,
+    numbers: bool = True,
 ) -> None:  # fmt: skip
     """Title, token labels and row sums of one panel, the selected row's frame, its answer, and the cross-hair.
 
@@ -72,7 +73,7 @@ def paint_surroundings(
     if names and place.column_labels is not None:
         paint_column_labels(painter, place, window, columns, style, cross.col if cross else None)
     if place.sums is not None and frame is not None and frame.row_sums is not None:
-        paint_sums(painter, place, window, frame, style, n_cols=map_shape(outline)[1])
+        paint_sums(painter, place, window, frame, style, n_cols=map_shape(outline)[1], numbers=numbers)
     rect = QRectF(*place.map_rect)
     if selected is not None:
         if frame is not None:

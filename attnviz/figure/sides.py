@@ -169,9 +169,12 @@ def _paint_slanted(
 
 
 def paint_sums(
-    painter: QPainter, place: PanelLayout, window: Window, frame: Frame, style: Style, *, n_cols: int
+    painter: QPainter, place: PanelLayout, window: Window, frame: Frame, style: Style, *, n_cols: int, numbers: bool
 ) -> None:
-    """Σ and each row's sum; one that is not 1 stands out. Sums are of whole rows, whatever part is in sight."""
+    """Σ and each row's sum; one that is not 1 stands out. Sums are of whole rows, whatever part is in sight.
+
+    Without ``numbers`` a dot stands in their places.
+    """
     top, bottom, left, right = window
     strip, header, sums = place.sums, place.sums_header, frame.row_sums
     assert strip is not None and header is not None and sums is not None  # noqa: S101, PT018 (the caller looked)
@@ -191,7 +194,7 @@ def paint_sums(
         middle, share = _in_sight(row, top, bottom)
         if row < frame.rows[0] or share * cell < font.pixelSize():
             continue
-        text, is_one = marks.row_sum(float(sums[row - frame.rows[0]]))
+        text, is_one = marks.row_sum(float(sums[row - frame.rows[0]])) if numbers else ("·", True)
         painter.setPen(style.ink if is_one else odd)
         y, height = strip.y + (middle - top) * cell, font.pixelSize() * 1.4
         draw_text(painter, QRectF(strip.x, y - height / 2, strip.width, height), _LEFT, text)

@@ -153,7 +153,8 @@ class LessonHead(QWidget):
 
 def _titled(step: LessonStep, language: Language) -> str:
     """A step's id and title."""
-    return f"{step.id}  {step.title.said(language)}"
+    title = step.title.said(language)
+    return f"{step.id}  {title}" if step.id[:1].isdigit() else title  # a section's number; another id is the file's own
 
 
 def _shortened(title: str) -> str:

@@ -113,7 +113,7 @@ def paint_panel(painter: QPainter, panel: Panel, look: Look, *, names: bool = Tr
     _paint_map(painter, panel, look)
     paint.paint_surroundings(
         painter, panel.place, look.window, panel.frame, outline, look.style, selected=snapshot.selected,
-        cross=snapshot.cell, panel=panel.name, names=names,
+        cross=snapshot.cell, panel=panel.name, names=names, numbers=snapshot.show_numbers,
     )  # fmt: skip
     rect = QRectF(*panel.place.map_rect)
     if look.drawing:

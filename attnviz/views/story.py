@@ -33,6 +33,8 @@ def story(snapshot: Snapshot) -> tuple[str, str]:
             return "", ""  # the banner says it
         return translate("Story", "One moment: torch is being loaded."), ""
     large, small = _of_picture(snapshot, picture)
+    if not snapshot.show_numbers and any(letter.isdigit() for letter in large + small):
+        large, small = translate("Story", "The numbers are hidden: predict them, then press N."), ""
     if is_last_good(snapshot) and picture is snapshot.picture:
         return translate("Story", "This is still the last good picture: what was asked for did not come."), large
     if snapshot.show_before and picture is snapshot.before:

@@ -54,7 +54,7 @@ class HeadsPage(Page):
         self._compared = QLabel()
         self._compared.setWordWrap(True)
         self.body.addWidget(self._compared)
-        heading = self.heading(self.tr("WHY THE TWO CLASSES AS PRINTED IN THE BOOK DIFFER"))
+        heading = self.heading(self.tr("WHY TWO CLASSES OF ONE FUNCTION PRINT DIFFERENT NUMBERS"))
         self.ladder = NumberTable()
         self.ladder.setAccessibleName(self.tr("reasons taken away one by one"))
         self.body.addWidget(self.ladder)
@@ -168,7 +168,7 @@ class HeadsPage(Page):
 
     def _step(self, step: LadderStep) -> list[Entry | str]:
         words = {
-            "as printed": self.tr("nothing: as printed"), "same d_out": self.tr("d_out: 4 in both"),
+            "as printed": self.tr("nothing yet"), "same d_out": self.tr("d_out: 4 in both"),
             "without out_proj": self.tr("out_proj"), "same draws": self.tr("draws: weights copied"),
         }  # fmt: skip
         shapes = [f"({one.shape[0]}, {one.shape[1]})" for one in (step.stacked, step.split)]

@@ -180,8 +180,8 @@ class MasksPage(Page):
     def _say_question(self) -> None:
         self.say(
             self.tr(
-                "Two lessons, two orders: one masks before the softmax, the other after it. Who is right? Both, "
-                "if the second divides again. Look at Σ."
+                "Two orders: one masks before the softmax, the other after it. Who is right? Look at Σ, and at how "
+                "far each map is from the −∞ one."
             )
         )
 

@@ -20,7 +20,7 @@ from attnviz.questions.rounds import (
     cells_recomputed,
 )
 from attnviz.session import Snapshot
-from attnviz.spec import AttentionSpec, edited
+from attnviz.spec import MAX_TOKENS, AttentionSpec, edited
 from attnviz.views.count_bars import Count, CountBars
 from attnviz.views.pages.names import row_name
 from attnviz.views.pages.page import Page
@@ -99,6 +99,11 @@ class RoundsPage(Page):
         """Of weights before dropout: what does not change them asks nothing new."""
         spec = edited(snapshot.spec, training=False, dropout=0.0, dropout_seed=snapshot.spec.seed)
         return RoundsQuestion(spec=spec, head=min(snapshot.view.head or 0, spec.num_heads - 1))
+
+    def set_up(self) -> None:
+        """Follow the rounds to the last one, where all is counted; asks nothing."""
+        self._wanted = MAX_TOKENS
+        self.slider.setValue(self.slider.maximum())
 
     def set_active(self, active: bool) -> None:
         if not active:
