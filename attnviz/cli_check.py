@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from attnviz.leak_lines import to_line
-from attnviz.questions.leak import LOOKS, EqualAnswer, LeakAnswer, Reading, outcome
+from attnviz.questions.leak import LOOKS, EqualAnswer, GradientReading, LeakAnswer, Reading, outcome
 
 if TYPE_CHECKING:
     from attnviz.spec import AttentionSpec, View
@@ -46,6 +46,7 @@ def check_command(
     @click.option("--arg", "arguments", multiple=True, metavar="NAME=VALUE", help="An argument of the constructor.")
     @click.option("--call", type=click.Choice(["x", "self"]), help="self: pass the input as q, k and v.")
     @click.option("--against", metavar="FILE.py:NAME", help="Compare with another: outputs and gradients, in eps.")
+    @click.option("--gradient", is_flag=True, help="Ask the derivatives too: one line more.")
     @click.option("--scale", "input_scale", type=float, default=1.0, help="Standard deviation of the inputs (1).")
     @click.option("--timeout", type=click.FloatRange(min=0.1), default=60.0, help="Seconds for one line (60).")
     @click.option("--image", type=click.Path(path_type=Path), help="Write the map of who sees whom as a PNG.")
@@ -53,8 +54,8 @@ def check_command(
     @click.option("--lines", "as_lines", is_flag=True, hidden=True)
     @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
     def check(
-        target: str | None, *, against: str | None, image: Path | None, as_json: bool, as_lines: bool, strict: bool,
-        timeout: float, **options: Any,
+        target: str | None, *, against: str | None, gradient: bool, image: Path | None, as_json: bool, as_lines: bool,
+        strict: bool, timeout: float, **options: Any,
     ) -> int:  # fmt: skip
         """Exit status."""
         signal.signal(signal.SIGINT, _leave)  # a kernel hears no exception
@@ -72,6 +73,7 @@ def check_command(
                 raise
             click.echo(f"attnviz: {error}", err=True)
             return ASKED if error.kind == "asked" else UNTESTED
+        slope = _gradient(named, subject, plan, timeout) if gradient else None
         status = status_of(last, plan, strict=strict)
         if image is not None:
             _write_image(image, named, last, plan)
@@ -80,11 +82,13 @@ def check_command(
         if as_lines:
             return status
         if as_json:
-            click.echo(json.dumps(as_object(named, plan, last, status, equal), allow_nan=False))
+            click.echo(json.dumps(as_object(named, plan, last, status, equal, slope), allow_nan=False))
         else:
             differ = [] if equal is None else [found.dtype for found in equal.found if found.same == "differ"]
             if differ:
                 click.echo(f"They differ in {', '.join(dict.fromkeys(differ))}.")
+            if slope is not None:
+                click.echo(gradient_line(slope))
             click.echo("\n".join(summary(last, plan, status)))
         return status
 
@@ -196,6 +200,23 @@ def _against(
     return last
 
 
+def _gradient(target: str, subject: Testable, plan: Plan, timeout: float) -> GradientReading:
+    from attnviz.studies.leak import by_gradient
+
+    with _within(timeout, target):
+        return by_gradient(subject, plan)
+
+
+def gradient_line(slope: GradientReading) -> str:
+    """What the derivatives say, in a line."""
+    if slope.remark:
+        return f"By gradient: {slope.remark}"
+    if slope.at is None:
+        return f"By gradient in {slope.dtype}: no output depends on a later token."
+    row, col = slope.at
+    return f"By gradient in {slope.dtype}: output {row} depends on token {col}, by up to {slope.hidden:.3g}."
+
+
 def _write_image(path: Path, target: str, answer: LeakAnswer, plan: Plan) -> None:
     """The map of the finest dtype's reading, with what it says above. The one thing here that needs Qt."""
     reading = next((r for r in answer.readings if r.moved is not None), None)
@@ -281,7 +302,8 @@ def summary(answer: LeakAnswer, plan: Plan, status: int) -> list[str]:
 
 
 def as_object(
-    target: str, plan: Plan, answer: LeakAnswer, status: int, equal: EqualAnswer | None = None
+    target: str, plan: Plan, answer: LeakAnswer, status: int, equal: EqualAnswer | None = None,
+    slope: GradientReading | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """The whole answer as JSON has it; what is no number there is null or "inf"."""
     return {
@@ -296,6 +318,10 @@ def as_object(
             }
             for r in answer.readings
         ],
+        "gradient": None if slope is None else {
+            "device": slope.device, "dtype": slope.dtype, "largest": _plain(slope.hidden), "pair": slope.at,
+            "remark": slope.remark,
+        },
         "against": None if equal is None else {
             "weights": equal.shared,
             "found": [
@@ -345,11 +371,13 @@ def _within(seconds: float, target: str) -> Iterator[None]:
             sys.stderr.flush()
             os._exit(UNTESTED)
 
-    threading.Thread(target=watch, name="attnviz-timeout", daemon=True).start()
+    watcher = threading.Thread(target=watch, name="attnviz-timeout", daemon=True)
+    watcher.start()
     try:
         yield
     finally:
         done.set()
+        watcher.join()
 
 
 def _leave(_number: int, _frame: FrameType | None) -> None:

@@ -60,6 +60,16 @@ def test_json_is_one_object_and_nothing_else(capsys):
     assert {r["scale"] for r in found["readings"]} == {1, 10, 100, 1000}
 
 
+def test_the_derivatives_say_the_same(capsys):
+    status, lines, _ = check(capsys, named("OneTooMany"), "--length", "6", "--gradient", "--dtype", "float32")
+    assert status == 1
+    assert any(line.startswith("By gradient in float64: output ") for line in lines)
+    status, lines, _ = check(capsys, named("Attention"), "--length", "6", "--gradient", "--json")
+    assert (status, json.loads(lines[0])["gradient"]["largest"]) == (0, 0)
+    _, lines, _ = check(capsys, named("stops"), "--length", "6", "--gradient")
+    assert any(line.startswith("By gradient: RuntimeError: ") for line in lines)
+
+
 def test_the_scale_moves_the_verdict(capsys):
     at_one, lines, _ = check(capsys, named("FillTenThousand"), "--dtype", "float32")
     assert at_one == 0

@@ -99,6 +99,21 @@ class LeakAnswer(Answer):
     blind: bool = False
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class GradientReading:
+    """The largest |∂ output / ∂ token| where a token must not move an output, ``at`` (output, token), and of all pairs.
+
+    ``remark`` says why there is none.
+    """
+
+    device: str
+    dtype: str
+    hidden: float = 0.0
+    largest: float = 0.0
+    at: tuple[int, int] | None = None
+    remark: str = ""
+
+
 Outcome = Literal["leaks", "nan", "arithmetic", "untested", "clean"]
 
 

@@ -1,5 +1,5 @@
 """Who sees whom: what a changed token moves, in any module, and what that says of its mask."""
 
-from attnviz.studies.leak.readings import DTYPES, SCALES, Plan, Testable, answers
+from attnviz.studies.leak.readings import DTYPES, SCALES, Plan, Testable, answers, by_gradient
 
-__all__ = ["DTYPES", "SCALES", "Plan", "Testable", "answers"]
+__all__ = ["DTYPES", "SCALES", "Plan", "Testable", "answers", "by_gradient"]

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnviz.questions.leak import ROUNDING_EPS, LeakAnswer, Pattern, Reading, Verdict
+from attnviz.questions.leak import ROUNDING_EPS, GradientReading, LeakAnswer, Pattern, Reading, Verdict
 from attnviz.studies.leak import movement
 from attnviz.studies.leak.movement import Call, Movement
 from attnviz.studies.leak.overflow import product_overflows
@@ -91,6 +91,25 @@ def answers(subject: Testable, plan: Plan, cancelled: Callable[[], bool] = lambd
                 blind = is_blind(taken.movement)
             readings.append(taken.reading)
             yield LeakAnswer(done, len(wanted), tuple(readings), found, blind)
+
+
+def by_gradient(subject: Testable, plan: Plan) -> GradientReading:
+    """The largest derivative of an output after a token that must not move it: the first device, the finest dtype."""
+    device, dtype = plan.devices[0], min(plan.dtypes, key=FINEST_FIRST.index)
+    try:
+        call = subject.on(torch.device(device), getattr(torch, dtype))
+        start, _ = movement.inputs_of(plan.length, subject.d, plan.scale, plan.seed)
+        slopes = movement.gradients(call, start.to(device, getattr(torch, dtype)))
+    except Exception as error:  # a module need not have one
+        words = getattr(error, "sentence", None) or f"{type(error).__name__}: {' '.join(str(error).split())}"
+        return GradientReading(device, dtype, remark=words)
+    hidden = subject.hidden(plan.length) & (slopes > 0)
+    pair = None
+    if bool(hidden.any()):
+        place = int(torch.where(hidden, slopes, 0.0).argmax())
+        pair = place // plan.length, place % plan.length
+    largest = float(slopes[hidden].amax()) if pair is not None else 0.0
+    return GradientReading(device, dtype, largest, float(torch.nan_to_num(slopes).amax()), pair)
 
 
 def causal(length: int) -> Tensor:
