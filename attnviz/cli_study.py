@@ -27,6 +27,7 @@ QUESTIONS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "dropout": ("DropoutQuestion", "Dropout drawn again and again: a row's sums, and the mean map."),
         "rounds": ("RoundsQuestion", "Generating token by token, against one pass over everything."),
         "exam": ("ExamQuestion", "Train with a mask on random tokens, then ask with the prefix alone."),
+        "forms": ("FormsQuestion", "One attention in six forms: the same numbers? Which is quick here?"),
     }
 )
 """The class of each study's question, in the file of `attnviz.questions` with its name, and what it is for."""
@@ -41,9 +42,18 @@ _HELP: Final[Mapping[str, str]] = MappingProxyType(
         "seed": "Seed of the draws.",
         "qk_scale": "Standard deviation of queries and keys.",
         "steps": "Steps of training.",
+        "tokens": "How many tokens.",
+        "d_model": "Dimensions of each token.",
+        "num_heads": "How many heads share them.",
+        "batch": "How many sequences.",
+        "repeats": "How many passes of each form are timed.",
+        "memory": "Large tensors are new pages each time, or the allocator keeps them.",
     }
 )
 
+
+_FLAGS: Final[Mapping[str, str]] = MappingProxyType({"num_heads": "--heads"})
+"""Options that are not spelt as their field is: those of a spec have the same."""
 
 _HEADINGS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -51,6 +61,7 @@ _HEADINGS: Final[Mapping[str, str]] = MappingProxyType(
                         "the future",
         "dropout": "{draws} draws of dropout in head {head}",
         "rounds": "the last row of each round beside the same row of one pass, in head {head}",
+        "forms": "{batch} x {tokens} tokens of {d_model}, {num_heads} heads, {dtype} on {device}, memory {memory}",
     }
 )  # fmt: skip
 """What a table is of, before its first line; fields of the question in braces."""
@@ -129,7 +140,7 @@ def _command(name: str, spec_options: SpecOptions) -> click.Command:
 
 def _option(field: Any) -> click.Option:
     """An option for a question's field, of its type; None stands for the field's own default."""
-    flag = f"--{field.name.replace('_', '-')}"
+    flag = _FLAGS.get(field.name, f"--{field.name.replace('_', '-')}")
     settings: dict[str, Any] = {"default": None, "help": _HELP.get(field.name)}
     default = field.default
     if settings["help"] and default is not msgspec.NODEFAULT and default is not None:

@@ -8,7 +8,8 @@ from PySide6.QtWidgets import QLabel, QTabBar
 from attnviz.questions import Answer, Question
 from attnviz.session import Snapshot
 from attnviz.spec import View, make_spec
-from attnviz.views import main_window, side
+from attnviz.views import side
+from attnviz.views.layouts import LAYOUTS
 from attnviz.views.pages.page import Page
 
 SNAPSHOT = Snapshot(spec=make_spec(), view=View())
@@ -146,11 +147,11 @@ def test_a_page_that_is_not_offered_has_a_tab_while_it_is_in_sight(column):
     assert offered() == ["row", "leaks"]
 
 
-@pytest.mark.parametrize("layout", main_window.LAYOUTS)
+@pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_tabs_of_a_layout_stand_whole(program, layout):
     program.window.use_layout(layout)
     tabs = program.window.side.findChild(QTabBar)
     shown = [place for place in range(tabs.count()) if tabs.isTabVisible(place)]
     assert shown
     assert all(tabs.rect().contains(tabs.tabRect(place)) for place in shown)
-    assert {*main_window.LAYOUT_PAGES[layout]} <= {*side.PAGES}
+    assert {*LAYOUTS[layout].pages} <= {*side.PAGES}

@@ -21,6 +21,7 @@ from attnviz.questions.compare import (
 )
 from attnviz.spec import WEIGHT_STAGES, SpecError
 from attnviz.studies.opened_spec import OpenedSpec
+from attnviz.studies.ulps import step_at
 
 
 def answers(question: CompareQuestion, cancelled: Callable[[], bool] = lambda: False) -> Iterator[CompareAnswer]:
@@ -73,7 +74,7 @@ def _difference(
     place = int(torch.where(compared, gap, -1.0).argmax())
     some = bool(compared.any())
     finite = compared & torch.isfinite(gap)
-    steps = torch.where(finite, gap / _step(torch.maximum(a.abs(), b.abs()), dtype), 0.0)
+    steps = torch.where(finite, gap / step_at(torch.maximum(a.abs(), b.abs()), dtype), 0.0)
     weights = stage in WEIGHT_STAGES
     errors, ahead = ([_error(weights, cells, future, which) for cells in (a, b)] for which in ("sums", "future"))
     return HeadDifference(
@@ -96,13 +97,6 @@ def _error(weights: bool, cells: Tensor, future: Tensor, which: str) -> float:
     sums = (cells.sum(1) - 1).abs() if which == "sums" else torch.where(future, cells, 0.0).sum(1)
     sums = sums[~torch.isnan(sums)]
     return float(sums.max()) if sums.numel() else math.nan
-
-
-def _step(sizes: Tensor, dtype: str) -> Tensor:
-    """The distance to the next number of ``dtype`` at ``sizes`` float64 ≥ 0, same shape."""
-    limits = torch.finfo(getattr(torch, dtype))
-    _, exponents = torch.frexp(sizes.clamp(limits.smallest_normal, limits.max))
-    return torch.ldexp(torch.full_like(sizes, limits.eps), exponents - 1)
 
 
 # ------------------------------------------------------------------------------------------------------------- the maps

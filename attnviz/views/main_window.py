@@ -18,9 +18,10 @@ from PySide6.QtWidgets import (
 
 from attnviz.figure.paint import DARK, LIGHT
 from attnviz.session import Snapshot
-from attnviz.views.actions import GROUPS, ROWS, STARTS, build_actions, translated
+from attnviz.views.actions import build_actions, fill_menus
 from attnviz.views.banner import Banner
 from attnviz.views.heatmaps import Heatmaps
+from attnviz.views.layouts import LAYOUTS
 from attnviz.views.mask_switch import MaskSwitch
 from attnviz.views.pipeline_strip import PipelineStrip
 from attnviz.views.row_card.card import RowCard
@@ -41,24 +42,10 @@ if TYPE_CHECKING:
     from attnviz.views.palette import Palette
     from attnviz.views.source_editor import SourceEditor
 
-LAYOUTS = ("learn", "test", "explore")
 PANELS = {"panel_side": "side", "panel_sentence": "sentence"}
-DEFAULT_PANELS = {
-    "learn": {"side": True, "sentence": True}, "test": {"side": True, "sentence": False},
-    "explore": {"side": True, "sentence": False},
-}  # fmt: skip
 _LOW = 720  # pixels: in a window that is lower all that stands around the map and the row gives way to them
 _LESSON_SHARE = 0.3  # of the height, at most: a step stands below the maps and the row like a subtitle
 _LESSON_HEIGHT, _LESSON_LOW = 172, 157  # pixels that most steps take, whichever they are
-_TESTS = ("leaks", "forms")
-LAYOUT_PAGES = {
-    "learn": tuple(page for page in PAGES if page not in _TESTS),
-    "test": (*_TESTS, "row", "compare", "module", "controls"),
-    "explore": ("row", "compare", "module", "controls"),
-}  # fmt: skip
-"""Which pages have a tab in each; the others come by their keys and the menu."""
-
-FIRST_PAGES = {"learn": "row", "test": "leaks", "explore": "controls"}
 
 
 class MainWindow(QMainWindow):
@@ -100,7 +87,7 @@ class MainWindow(QMainWindow):
             self.sentence_card, self.row_card, self.side, self.status_line,
         )  # fmt: skip
         self._compose()
-        self._fill_menus()
+        fill_menus(self.menuBar(), self.actions_by_name)
         self._connect_actions()
         self.heatmaps.installEventFilter(self)
         self.heatmaps.setFocus()
@@ -197,29 +184,22 @@ class MainWindow(QMainWindow):
         self.statusBar().addWidget(self.status_line, 1)
 
     def use_layout(self, name: str) -> None:
-        """*learn*: one head large, the row beside it; *test*: leaks beside it; *explore*: all heads, controls left."""
+        """Arrange the window as one of `LAYOUTS`, as it was left there."""
         self._remember_layout()
-        self._layout_name = name
-        self.heatmaps.show_one_large(name != "explore")
-        self._splitter.insertWidget(0 if name == "explore" else 1, self._column)
-        for panel, default in DEFAULT_PANELS[name].items():
-            wanted = self._settings.value(f"layouts/{name}/{panel}", default, type=bool)
-            self.show_panel(panel, bool(wanted))
-        self.side.offer(LAYOUT_PAGES[name])
-        page = str(self._settings.value(f"layouts/{name}/page", FIRST_PAGES[name], type=str))
-        self.side.show_page(page if page in PAGES else FIRST_PAGES[name])
+        self._layout_name, layout = name, LAYOUTS[name]
+        self.heatmaps.show_one_large(layout.one_large)
+        self._splitter.insertWidget(0 if layout.column_first else 1, self._column)
+        for panel, default in ("side", True), ("sentence", layout.sentence):
+            self.show_panel(panel, bool(self._settings.value(f"layouts/{name}/{panel}", default, type=bool)))
+        self.side.offer(layout.pages)
+        page = str(self._settings.value(f"layouts/{name}/page", layout.first, type=str))
+        self.side.show_page(page if page in PAGES else layout.first)
         sizes = self._settings.value(f"layouts/{name}/splitter", QByteArray(), type=QByteArray)
         if not (isinstance(sizes, QByteArray) and sizes.size() and self._splitter.restoreState(sizes)):
-            self._default_sizes()
+            self._splitter.setSizes(layout.sizes(max(self.width() - 36, 800)))
+            self._splitter.setStretchFactor(self._splitter.indexOf(self._heads_card), 1)
         for other in LAYOUTS:
             self.actions_by_name[f"layout_{other}"].setChecked(other == name)
-
-    def _default_sizes(self) -> None:
-        width = max(self.width() - 36, 800)
-        side = 330 if self._layout_name == "explore" else width * (42 if self._layout_name == "learn" else 48) // 100
-        sizes = [width - side, side]
-        self._splitter.setSizes(sizes[::-1] if self._layout_name == "explore" else sizes)
-        self._splitter.setStretchFactor(self._splitter.indexOf(self._heads_card), 1)
 
     def show_panel(self, panel: str, visible: bool) -> None:
         """Show or hide the *side* column, or the *sentence* in it, whose place a lesson takes."""
@@ -302,15 +282,6 @@ class MainWindow(QMainWindow):
             self._settings.setValue(f"layouts/{self._layout_name}/splitter", self._splitter.saveState())
 
     # ---------------------------------------------------------------------------------------------- menus and keys
-
-    def _fill_menus(self) -> None:
-        for group, title in GROUPS:
-            menu = self.menuBar().addMenu(translated(str(title)))
-            for row in ROWS:
-                if row.group == group:
-                    if row.name in STARTS:
-                        menu.addSeparator()
-                    menu.addAction(self.actions_by_name[row.name])
 
     def _connect_actions(self) -> None:
         act = self.actions_by_name
