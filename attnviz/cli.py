@@ -17,6 +17,7 @@ import msgspec
 
 from attnviz import __version__
 from attnviz.cli_check import check_command
+from attnviz.cli_code import code_command
 from attnviz.cli_options import (
     SOURCE_OPTIONS,
     SPEC_OPTIONS,
@@ -209,6 +210,7 @@ def devices() -> int:
 
 commands.add_command(study_command(SpecOptions(spec_options, asked_for)))
 commands.add_command(check_command(spec_options, asked_for))
+commands.add_command(code_command(spec_options, asked_for))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

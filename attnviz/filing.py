@@ -7,12 +7,13 @@ from typing import Final
 
 import msgspec
 from PySide6.QtCore import QObject, QSettings, Signal, Slot
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog
 
 from attnviz.controller import Controller
 from attnviz.frames import Failure
 from attnviz.session import Session
-from attnviz.spec import AttentionSpec, QKFile, SpecError, TypedScores, edited, from_json
+from attnviz.spec import AttentionSpec, QKFile, SpecError, Text, TypedScores, edited, from_json
 from attnviz.spec.worked import typed_form
 from attnviz.views.main_window import MainWindow
 from attnviz.worker import EngineLike, Pause
@@ -126,6 +127,28 @@ class Filing(QObject):
                 failed = str(error)
         if failed is not None:
             self.say(failed)
+
+    @Slot()
+    def copy_code(self) -> None:
+        """Put the stage that is looked at on the clipboard, as a script; or say why there is none."""
+        from attnviz.scripts import script  # noqa: PLC0415 (not before it is needed)
+
+        spec, view = self._controller.wanted()
+        tokens: tuple[str, ...] = ()
+        if isinstance(spec.source, Text):
+            from attnviz.inputs.text import split_tokens  # noqa: PLC0415 (torch stands by then)
+
+            tokens = split_tokens(spec.source.text)
+        try:
+            code = script(spec, view, tokens)
+        except SpecError as error:
+            self._window.status_line.say("")
+            self.say(self.tr("Not copied: {why}.").format(why=error))
+            return
+        QGuiApplication.clipboard().setText(code)
+        lines = len(code.splitlines())
+        words = self.tr("copied: {stage} as {lines} lines of Python").format(stage=view.stage, lines=lines)
+        self._window.status_line.say(words)
 
     @Slot()
     def ask_save(self) -> None:

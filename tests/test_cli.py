@@ -423,7 +423,7 @@ WRONG = [
     (["render", "--data", "d.txt"], "write .npz"),
     (["render", "--image", "x.png", "--spec", "."], "that is a folder"),
     (["nowhere.json"], "cannot read nowhere.json: there is no such file; give the path"),
-    (["nowhere"], "'nowhere' is neither a command (render, devices, study, check) nor a file"),
+    (["nowhere"], "'nowhere' is neither a command (render, devices, study, check, code) nor a file"),
     (["no\0where"], "neither a command"),
     (["--heads", "0"], "--heads is 0"),
 ]

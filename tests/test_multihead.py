@@ -8,7 +8,7 @@ from reference import CAUSAL_CONTEXT, SPLIT_OUTPUT, STACKED_OUTPUT
 from torch import nn
 
 from attnviz.attention.multihead import MAX_MASK_LENGTH, SplitHeads, StackedHeads, copy_weights
-from attnviz.inputs.lessons import JOURNEY_INPUTS
+from attnviz.spec.worked import JOURNEY_INPUTS
 
 FORMS = [StackedHeads, SplitHeads]
 BATCH = torch.tensor(JOURNEY_INPUTS).expand(2, -1, -1)  # (2, 6, 3)

@@ -8,7 +8,6 @@ from attnviz import cli
 from attnviz.attention.multihead import RightProduct, SplitHeads, StackedHeads, Unprojected, copy_weights
 from attnviz.engine import Engine
 from attnviz.frames import Outline
-from attnviz.inputs.lessons import JOURNEY_INPUTS
 from attnviz.spec import (
     Pattern,
     RandomEmbeddings,
@@ -22,6 +21,7 @@ from attnviz.spec import (
     make_spec,
     stages_of,
 )
+from attnviz.spec.worked import JOURNEY_INPUTS
 
 SCORES_33 = (
     (0.9995, 0.9544, 0.9422, 0.4753, 0.4576, 0.631),

@@ -77,9 +77,9 @@ def open_source(spec: AttentionSpec, *, in_memory: bool = True) -> Inputs:
     """
     match spec.source:
         case Lesson(name="journey"):
-            embeddings = torch.tensor(lessons.JOURNEY_INPUTS, dtype=torch.float32)
+            embeddings = torch.tensor(worked.JOURNEY_INPUTS, dtype=torch.float32)
             origin = "the book's seeds" if spec.seed in _BOOKS_SEEDS else f"the book's inputs, seed {spec.seed}"
-            return Inputs(lessons.JOURNEY_TOKENS, len(embeddings), origin, embeddings=embeddings)
+            return Inputs(worked.JOURNEY_TOKENS, len(embeddings), origin, embeddings=embeddings)
         case Lesson(name="one-class"):
             drawn_once = lessons.one_class()
             return Inputs(
@@ -145,7 +145,7 @@ def count_tokens(source: AnySource) -> tuple[int, int]:
     """Numbers of queries and keys that `open_source` will give, without making a tensor."""
     match source:
         case Lesson(name="journey"):
-            return len(lessons.JOURNEY_TOKENS), len(lessons.JOURNEY_TOKENS)
+            return len(worked.JOURNEY_TOKENS), len(worked.JOURNEY_TOKENS)
         case Lesson(name="one-class"):
             return len(lessons.ONE_CLASS_TOKENS), len(lessons.ONE_CLASS_TOKENS)
         case Lesson():

@@ -9,19 +9,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnviz.spec import Matrix
-
-JOURNEY_TOKENS: Final = ("Your", "journey", "starts", "with", "one", "step")
-JOURNEY_INPUTS: Final[Matrix] = (
-    (0.43, 0.15, 0.89),
-    (0.55, 0.87, 0.66),
-    (0.57, 0.85, 0.64),
-    (0.22, 0.58, 0.33),
-    (0.77, 0.25, 0.10),
-    (0.05, 0.80, 0.55),
-)
-"""Inputs (6, 3) of *Build a Large Language Model (From Scratch)*, chapter 3."""
-
 ONE_CLASS_TOKENS: Final = ("0", "1", "2", "3")
 
 

@@ -1,4 +1,4 @@
-"""The numbers of *cat-eats-fish*, which is a typed matrix under a lesson's name; and typed forms of sources."""
+"""The numbers of *cat-eats-fish*, which is a typed matrix under a lesson's name, and of *journey*; typed forms."""
 
 from __future__ import annotations
 
@@ -14,6 +14,17 @@ CAT_SCORES: Final[Matrix] = ((0.5, 0.5, 1.0), (0.0, 2.0, 1.0), (0.5, 0.5, 0.0))
 CAT_DIMS: Final = ("猫味", "鱼味")
 CAT_VALUES: Final[Matrix] = ((1.0, 0.0), (0.1, 0.1), (0.0, 1.0))
 """Values (3, 2) by key and named dimension, cat-ness and fish-ness."""
+
+JOURNEY_TOKENS: Final = ("Your", "journey", "starts", "with", "one", "step")
+JOURNEY_INPUTS: Final[Matrix] = (
+    (0.43, 0.15, 0.89),
+    (0.55, 0.87, 0.66),
+    (0.57, 0.85, 0.64),
+    (0.22, 0.58, 0.33),
+    (0.77, 0.25, 0.10),
+    (0.05, 0.80, 0.55),
+)
+"""Inputs (6, 3) of *Build a Large Language Model (From Scratch)*, chapter 3."""
 
 
 def typed_form(source: AnySource) -> TypedScores | TypedWeights | None:

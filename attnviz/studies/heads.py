@@ -13,9 +13,9 @@ from attnviz import inputs
 from attnviz.attention.devices import TorchBackend
 from attnviz.attention.multihead import MultiHead, SplitHeads, StackedHeads, copy_weights
 from attnviz.attention.pooling import to_numpy
-from attnviz.inputs.lessons import JOURNEY_INPUTS
 from attnviz.questions.heads import BatchedProduct, FormsCompared, HeadsAnswer, HeadsQuestion, LadderStep, Rung
 from attnviz.spec import AttentionSpec, fixed_by, has_module
+from attnviz.spec.worked import JOURNEY_INPUTS
 
 Form = TypeVar("Form", bound=MultiHead)
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication, Qt
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QMenuBar, QWidget
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,7 @@ ROWS: tuple[ActionRow, ...] = (
     _row("draw_mask", "Edit", QT_TRANSLATE_NOOP("Actions", "Draw the mask"), "D", checkable=True),
     _row("copy_picture", "Edit", QT_TRANSLATE_NOOP("Actions", "Copy picture"), "Ctrl+C"),
     _row("copy_numbers", "Edit", QT_TRANSLATE_NOOP("Actions", "Copy numbers of the row"), "Ctrl+Shift+C"),
+    _row("copy_code", "Edit", QT_TRANSLATE_NOOP("Actions", "Copy as Python"), "Ctrl+Shift+P", on_map=False),
     _row("layout_learn", "View", QT_TRANSLATE_NOOP("Actions", "Learn"), "Ctrl+1", on_map=False, checkable=True),
     _row("layout_test", "View", QT_TRANSLATE_NOOP("Actions", "Test"), "Ctrl+2", on_map=False, checkable=True),
     _row("layout_explore", "View", QT_TRANSLATE_NOOP("Actions", "Explore"), "Ctrl+3", on_map=False, checkable=True),
@@ -143,6 +144,17 @@ def build_actions(window: QWidget, map_widget: QWidget) -> Mapping[str, QAction]
             window.addAction(action)
         actions[row.name] = action
     return MappingProxyType(actions)
+
+
+def fill_menus(bar: QMenuBar, actions: Mapping[str, QAction]) -> None:
+    """A menu for each group, with lines where `STARTS` has them."""
+    for group, title in GROUPS:
+        menu = bar.addMenu(translated(str(title)))
+        for row in ROWS:
+            if row.group == group:
+                if row.name in STARTS:
+                    menu.addSeparator()
+                menu.addAction(actions[row.name])
 
 
 def translated(text: str) -> str:
