@@ -286,12 +286,11 @@ class Session:
         self._incoming = replace(self._incoming, frames=frames, backdrops=backdrops)
 
     def _is_sharper(self, there: Frame, whole: Frame) -> bool:
-        """Whether ``there`` shows the same numbers as ``whole`` with fewer cells a pixel."""
-        if there.level >= whole.level:
-            return False
-        shown = self._snapshot.picture
-        same = shown is not None and (shown.spec, shown.view) == (self._incoming.spec, self._incoming.view)
-        return there.generation == whole.generation or same
+        """Whether ``there`` shows the same numbers as ``whole`` with fewer cells a pixel.
+
+        Its own generation tells: the picture in sight may hold one head's frame of this spec, another's of the last.
+        """
+        return there.level < whole.level and there.generation >= self._changed_at
 
     def _put_up(self) -> None:
         shown, now = self._snapshot.picture, self._incoming

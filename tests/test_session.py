@@ -206,6 +206,26 @@ def test_while_the_window_moves_the_sharp_cells_of_before_stay_and_another_spec_
     assert session.snapshot().picture.frames["head:0"] is last
 
 
+def test_a_head_whose_whole_map_comes_after_anothers_does_not_keep_the_part_of_the_spec_before():
+    session = Session(SPEC, View())
+    first = session.begin(SPEC, View(), windowed=True)
+    session.accept(outline(first, panels=("head:0", "head:1"), n=100))
+    for head in (0, 1):
+        session.accept(part(first, (20, 40), (20, 40), panel=f"head:{head}"))
+    session.accept(Finished(first, 0, 0, 0))
+    other = session.begin(edited(SPEC, mask="none"), View(), windowed=True)
+    session.accept(outline(other, panels=("head:0", "head:1"), n=100))
+    for head in (0, 1):  # after the first of them, the picture in sight is the new spec's
+        whole = part(other, (0, 100), (0, 100), 8, panel=f"head:{head}")
+        session.accept(whole)
+        picture = session.snapshot().picture
+        assert (picture.frames[f"head:{head}"], picture.backdrops[f"head:{head}"]) == (whole, whole)
+    sharp = part(other, (20, 40), (20, 40), panel="head:1")
+    session.accept(sharp)
+    session.accept(part(other, (0, 100), (0, 100), 8, panel="head:1"))
+    assert session.snapshot().picture.frames["head:1"] is sharp
+
+
 def test_work_behind_the_scenes_does_not_say_running():
     session = Session(SPEC, View())
     generation = session.begin(SPEC, View())
