@@ -5,6 +5,7 @@ import os
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 import gc
+import sys
 import threading
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -58,6 +59,16 @@ def program(qtbot: QtBot, tmp_path: Path) -> Iterator[Program]:
     settle(qtbot, made)
     yield made
     made.window.close()
+
+
+@pytest.fixture(autouse=True)
+def as_many_threads_as_before() -> Iterator[None]:
+    """What a test, or an engine in it, makes of torch's threads is its own: last bits depend on their number."""
+    torch = sys.modules.get("torch")
+    threads = None if torch is None else torch.get_num_threads()
+    yield
+    if threads is not None:
+        sys.modules["torch"].set_num_threads(threads)
 
 
 @pytest.fixture(autouse=True)

@@ -37,6 +37,7 @@ Quantity = Literal["memory", "time"]
 _KEPT: Final = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40)}
 """What has glibc's allocator keep what it once had."""
 _POLL_S: Final = 0.05
+_MOST_TO_SETTLE, _FEW_PAGES = 12, 64
 _SHORTEST_S: Final = 0.002
 """Passes are repeated until they take as long: a clock's tick must not be seen."""
 
@@ -159,6 +160,16 @@ class _Measurer:
         self._once()
         self._passes = 1 if self._device != "cpu" else max(1, math.ceil(_SHORTEST_S / self._once()))
 
+    def _settle(self) -> None:
+        """Pass until a pass takes no new pages: whatever else took memory has moved where the next blocks go."""
+        import resource  # noqa: PLC0415 (where memory is kept, there is glibc, and with it this)
+
+        for _ in range(_MOST_TO_SETTLE):
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+            self._once()
+            if resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before < _FEW_PAGES:
+                return
+
     def _once(self) -> float:
         """Seconds of a pass, from tensors that are there to the output."""
         if self._fresh and self._device.startswith("cuda"):
@@ -175,6 +186,8 @@ class _Measurer:
 
     def seconds(self) -> float:
         """Mean seconds of a few passes."""
+        if not self._fresh and self._device == "cpu":
+            self._settle()
         return sum(self._once() for _ in range(self._passes)) / self._passes
 
     def peak_bytes(self) -> float:

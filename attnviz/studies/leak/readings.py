@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
@@ -33,6 +34,8 @@ _BUDGET: Final = {"float64": 1e10, "float32": 2e10, "bfloat16": 4e10, "float16":
 
 _FURTHER: Final = 0.1  # of the budget, for scales that give no verdict
 _LEAST: Final = 6
+_SMALL: Final = 2e9
+"""Multiplications and additions of a reading that one thread does as quickly as several."""
 
 
 class Testable(Protocol):
@@ -79,7 +82,8 @@ def answers(subject: Testable, plan: Plan, cancelled: Callable[[], bool] = lambd
         for done, (device, dtype, factor) in enumerate(wanted, 1):
             if factor != plan.factors[0] and all(reading.verdict == "untested" for reading in readings):
                 return  # what could not be run is not asked for more
-            taken = _take(subject, plan, device, dtype, factor, references.get((device, factor)), cancelled)
+            with _few_threads(subject, plan.length):
+                taken = _take(subject, plan, device, dtype, factor, references.get((device, factor)), cancelled)
             if taken is None:
                 return
             if taken.movement is not None and dtype == _REFERENCE:
@@ -168,6 +172,18 @@ def _take(
     return _Taken(reading, call, start, moved)
 
 
+@contextmanager
+def _few_threads(subject: Testable, length: int) -> Iterator[None]:
+    """One of torch's threads where the work is small: on a machine that is busy, several wait for each other."""
+    threads = torch.get_num_threads()
+    if length * _cost(subject, length) < _SMALL:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
 def _first_pair(moved: Movement, hidden: Tensor) -> tuple[int, int] | None:
     """The first output that moved by more than rounding, and the first token that moved it."""
     figures = moved.figures()
@@ -188,11 +204,15 @@ def _lost_rows(moved: Movement, reference: Movement | None) -> int:
 
 def _positions(subject: Testable, length: int, budget: float) -> list[int]:
     """Tokens to change: all of them where that is cheap, else some spread over all, with the first two and the last."""
-    cost = length * (2 * subject.parameters() + 4 * length * subject.d)
-    n = min(length, max(_LEAST, int(budget / max(cost, 1))))
+    n = min(length, max(_LEAST, int(budget / _cost(subject, length))))
     if n >= length:
         return [*range(length)]
     return sorted({0, 1, *np.linspace(1, length - 1, n - 1).round().astype(int).tolist()})
+
+
+def _cost(subject: Testable, length: int) -> int:
+    """Multiplications and additions of one input of ``length`` tokens, about."""
+    return max(length * (2 * subject.parameters() + 4 * length * subject.d), 1)
 
 
 def _frozen(plane: Tensor) -> Any:
