@@ -184,8 +184,17 @@ def test_a_module_of_one_dtype_is_judged_in_that():
         def forward(self, x):
             return self.inside(x.float()) + x.float().mean(1, keepdim=True)
 
-    one = by_dtype(answer_to(subjects.build(Leaks, "Leaks", Wishes())))
-    assert one["float32"].verdict == "cannot tell"
+    answer = answer_to(subjects.build(Leaks, "Leaks", Wishes()))
+    assert by_dtype(answer)["float32"].verdict == "cannot tell"
+    assert answer.pattern == "fill too shallow"  # by the finest dtype that it runs in
+
+
+def test_a_caller_is_left_as_it_was_between_two_answers():
+    subject = subjects.build(leaky_modules.Attention, "it", Wishes())
+    threads = torch.get_num_threads()
+    for _ in answers(subject, Plan(length=8, factors=ONCE)):
+        assert not torch.is_inference_mode_enabled()
+        assert torch.get_num_threads() == threads
 
 
 def test_a_nan_elsewhere_does_not_hide_a_leak():

@@ -76,25 +76,32 @@ def answers(subject: Testable, plan: Plan, cancelled: Callable[[], bool] = lambd
     wanted = [(device, dtype, factor) for factor in plan.factors for device in plan.devices for dtype in dtypes]
     references: dict[tuple[str, float], _Taken] = {}
     readings: list[Reading] = []
-    found: Pattern = ""
-    blind = False
-    with torch.inference_mode():
-        for done, (device, dtype, factor) in enumerate(wanted, 1):
-            if factor != plan.factors[0] and all(reading.verdict == "untested" for reading in readings):
-                return  # what could not be run is not asked for more
-            with _few_threads(subject, plan.length):
-                taken = _take(subject, plan, device, dtype, factor, references.get((device, factor)), cancelled)
-            if taken is None:
-                return
-            if taken.movement is not None and dtype == _REFERENCE:
-                references[device, factor] = taken
-            if taken.movement is not None and taken.call is not None and done == 1:
-                found = "other item of the batch" if taken.reading.mixes_batch else ""
-                if not found and subject.hidden(plan.length).equal(causal(plan.length)):
-                    found = pattern_of(taken.call, taken.start, taken.movement)
-                blind = is_blind(taken.movement)
-            readings.append(taken.reading)
-            yield LeakAnswer(done, len(wanted), tuple(readings), found, blind)
+    looks: tuple[Pattern, bool] | None = None
+    for done, (device, dtype, factor) in enumerate(wanted, 1):
+        if factor != plan.factors[0] and all(reading.verdict == "untested" for reading in readings):
+            return  # what could not be run is not asked for more
+        with torch.inference_mode(), _few_threads(subject, plan.length):  # both are the thread's: no yield in it
+            taken = _take(subject, plan, device, dtype, factor, references.get((device, factor)), cancelled)
+            if taken is not None and taken.movement is not None and looks is None:
+                looks = _looks_of(subject, taken, plan.length)
+        if taken is None:
+            return
+        if taken.movement is not None and dtype == _REFERENCE:
+            references[device, factor] = taken
+        readings.append(taken.reading)
+        found, blind = looks or ("", False)
+        yield LeakAnswer(done, len(wanted), tuple(readings), found, blind)
+
+
+def _looks_of(subject: Testable, taken: _Taken, length: int) -> tuple[Pattern, bool]:
+    """The pattern of the finest reading that there is, and whether tokens are blind to themselves."""
+    assert taken.movement is not None and taken.call is not None  # noqa: S101, PT018 (the caller looked)
+    blind = is_blind(taken.movement)
+    if taken.reading.mixes_batch:
+        return "other item of the batch", blind
+    if not subject.hidden(length).equal(causal(length)):
+        return "", blind
+    return pattern_of(taken.call, taken.start, taken.movement), blind
 
 
 def by_gradient(subject: Testable, plan: Plan) -> GradientReading:
