@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
@@ -48,7 +48,7 @@ def check_command(
     @click.option("--against", metavar="FILE.py:NAME", help="Compare with another: outputs and gradients, in eps.")
     @click.option("--gradient", is_flag=True, help="Ask the derivatives too: one line more.")
     @click.option("--scale", "input_scale", type=float, default=1.0, help="Standard deviation of the inputs (1).")
-    @click.option("--timeout", type=click.FloatRange(min=0.1), default=60.0, help="Seconds for one line (60).")
+    @click.option("--timeout", type=click.FloatRange(0.1, 86_400), default=60.0, help="Seconds for one line (60).")
     @click.option("--image", type=click.Path(path_type=Path), help="Write the map of who sees whom as a PNG.")
     @click.option("--strict", is_flag=True, help="A leak in the arithmetic is exit status 1 too.")
     @click.option("--lines", "as_lines", is_flag=True, hidden=True)
@@ -59,6 +59,8 @@ def check_command(
     ) -> int:  # fmt: skip
         """Exit status."""
         signal.signal(signal.SIGINT, _leave)  # a kernel hears no exception
+        if image is not None and not image.resolve().parent.is_dir():
+            raise click.UsageError(f"--image: there is no folder {str(image.parent)!r}")
         own = {name: options.pop(name) for name in ("arguments", "call", "input_scale")}
         if target is not None and target.lower().endswith(".json"):
             options["spec_file"], target = target, None
@@ -164,7 +166,7 @@ def _read(
             break
         last = answer
         if lines:
-            click.echo(to_line(answer))
+            click.echo(f"\n{to_line(answer)}")  # a line of its own, whatever the module printed before
             sys.stdout.flush()
         elif not quiet:
             click.echo(line_of(answer.readings[-1]))
@@ -261,7 +263,7 @@ def line_of(reading: Reading) -> str:
 def status_of(answer: LeakAnswer, plan: Plan, *, strict: bool) -> int:
     """Exit status, by the readings at the plan's own scale."""
     came = outcome(answer, plan.scale)
-    if came == "untested":
+    if came in ("untested", "unclear"):
         return UNTESTED
     return LEAKS if came in ("leaks", "nan") or (strict and came == "arithmetic") else CLEAN
 
@@ -295,10 +297,20 @@ def summary(answer: LeakAnswer, plan: Plan, status: int) -> list[str]:
             factor = (scale / plan.scale) ** 2
             said.append(f"With inputs × {scale:g}, scores × {factor:,.10g}, it {words} in {', '.join(dtypes)}.")
     said.append({
-        CLEAN: "Clean: no output moves when a later token changes.", LEAKS: "It fails.",
+        CLEAN: f"Clean: no output moves when a later token changes{_partly(own)}.", LEAKS: "It fails.",
         UNTESTED: "It could not be tested.",
     }[status])  # fmt: skip
+    if outcome(answer, plan.scale) == "unclear":
+        said[-1] = "Cannot tell: it moves, and it does not run in float64, which would say whether it is the code."
     return said
+
+
+def _partly(own: Sequence[Reading]) -> str:
+    """How many tokens were changed, where those were not all."""
+    least = min((reading for reading in own if reading.positions), key=lambda r: r.positions, default=None)
+    if least is None or least.positions == least.length:
+        return ""
+    return f", of {least.positions} among {least.length} tokens that were changed"
 
 
 def as_object(
@@ -354,14 +366,17 @@ def _arguments(given: Sequence[str]) -> dict[str, Any]:
 
 
 def _devices() -> tuple[str, ...]:
-    from attnviz.engine import Engine
+    from attnviz.attention.devices import TorchBackend
 
-    return tuple(device.name for device in Engine().devices())
+    return tuple(device.name for device in TorchBackend().devices())
 
 
 @contextmanager
 def _within(seconds: float, target: str) -> Iterator[None]:
-    """End the process where the block takes longer: what hangs in a kernel hears no exception."""
+    """End the process where the block takes longer: what hangs in a kernel hears no exception.
+
+    What a module prints meanwhile goes to stderr: stdout is for what is found.
+    """
     done = threading.Event()
 
     def watch() -> None:
@@ -374,7 +389,8 @@ def _within(seconds: float, target: str) -> Iterator[None]:
     watcher = threading.Thread(target=watch, name="attnviz-timeout", daemon=True)
     watcher.start()
     try:
-        yield
+        with redirect_stdout(sys.stderr):
+            yield
     finally:
         done.set()
         watcher.join()

@@ -42,13 +42,14 @@ class ModuleCheck(QObject):
         process.errorOccurred.connect(self._on_error)
         given = [part for one in arguments for part in ("--arg", one)]
         command = [
+            "-P",
             "-m",
             "attnviz",
             "check",
             f"{file}:{name}",
             "--lines",
             "--scale",
-            f"{scale:g}",
+            repr(scale),
             "--length",
             str(tokens),
         ]

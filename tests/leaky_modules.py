@@ -249,3 +249,93 @@ def neg_inf(x):
 def stops(x):
     """Without derivatives."""
     return x.detach()
+
+
+class InFloat32(Attention):
+    """Correct, and computed in float32 whatever it is given."""
+
+    def weights(self, scores, later):
+        kept = scores.softmax(-1, dtype=torch.float32).masked_fill(later, 0)
+        return (kept / kept.sum(-1, keepdim=True)).to(scores.dtype)
+
+
+class ReusesItsOutput(NoMask):
+    """Writes every output into one buffer."""
+
+    def forward(self, x):
+        out = super().forward(x)
+        kept = getattr(self, "kept", None)
+        if kept is None or kept.shape != out.shape or kept.dtype != out.dtype:
+            self.kept = torch.empty_like(out)
+        return self.kept.copy_(out)
+
+
+class ConstantBeside(NoMask):
+    """A feature that is always huge, as a padded vocabulary has."""
+
+    def forward(self, x):
+        out = super().forward(x).clone()
+        out[..., -1] = torch.finfo(out.dtype).min
+        return out
+
+
+class LateAndSparse(nn.Module):
+    """Leaks between few tokens of many."""
+
+    def forward(self, x):
+        out = x.cumsum(1)
+        out[:, 255:-1:256] += x[:, 256::256]
+        return out
+
+
+class RotatesByComplexNumbers(Attention):
+    """Rotary positions from a complex buffer."""
+
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads):
+        super().__init__(d_in, d_out, context_length, dropout, num_heads)
+        angles = torch.outer(torch.arange(64), 1 / 100 ** (torch.arange(self.d_head // 2) / self.d_head))
+        self.register_buffer("turns", torch.polar(torch.ones_like(angles), angles))
+
+    def attend(self, q, k, v, later):
+        def turned(part):
+            pairs = torch.view_as_complex(part.float().unflatten(-1, (-1, 2)).contiguous())
+            return torch.view_as_real(pairs * self.turns[: part.shape[2]]).flatten(-2).to(part)
+
+        return super().attend(turned(q), turned(k), v, later)
+
+
+class Exits(OneHead):
+    def forward(self, x):
+        raise SystemExit(0)
+
+
+class NoMoreThanTwo(NoMask):
+    """Leaks, and refuses a batch of many."""
+
+    def forward(self, x):
+        if len(x) > 40:
+            raise ValueError("too many")
+        return super().forward(x)
+
+
+def triangle(d_in, d_out, context_length, dropout, num_heads, above):
+    made = Attention(d_in, d_out, context_length, dropout, num_heads)
+    made.later = torch.ones(context_length, context_length).triu(above).bool()
+    return made
+
+
+def right_triangle(d_in, d_out, context_length, dropout, num_heads):
+    return triangle(d_in, d_out, context_length, dropout, num_heads, 1)
+
+
+def wrong_triangle(d_in, d_out, context_length, dropout, num_heads):
+    return triangle(d_in, d_out, context_length, dropout, num_heads, 2)
+
+
+def strict_triangle(d_in, d_out, context_length, dropout, num_heads):
+    return triangle(d_in, d_out, context_length, dropout, num_heads, 0)
+
+
+def prints(x):
+    print("noise", end="")  # noqa: T201
+    return x.cumsum(1)

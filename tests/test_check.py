@@ -95,7 +95,7 @@ def test_a_spec_by_its_options_or_its_file(capsys, tmp_path):
         capsys, "--length", "8", "--heads", "2", "--d-model", "16", "--d-out", "16", "--mask", "multiply"
     )
     assert status == 1
-    assert "It looks like weights that are masked after the softmax and not divided again." in lines
+    assert "It looks like weights masked after the softmax and not divided again: an output is scaled." in lines
     path = tmp_path / "spec.json"
     assert cli.run(["render", "--length", "8", "--mask", "neg-inf", "--save-spec", str(path)]) == 0
     capsys.readouterr()
@@ -267,7 +267,7 @@ def test_ctrl_c_ends_it_at_once(tmp_path):
     hangs = tmp_path / "hangs.py"
     hangs.write_text("import time\nprint('here', flush=True)\ndef f(x):\n    time.sleep(600)\n    return x\n")
     process = run(f"{hangs}:f")
-    assert process.stdout.readline().strip() == "here"
+    assert process.stderr.readline().strip() == "here"  # stdout is for what is found
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=10)
@@ -287,3 +287,29 @@ def test_it_needs_no_qt(tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["status"] == 0
+
+
+def test_what_a_module_prints_stands_beside_what_is_found(capsys):
+    status = cli.run(["check", named("prints"), "--length", "6", "--json"])
+    out, err = capsys.readouterr()
+    assert (status, json.loads(out)["status"]) == (0, 0)
+    assert "noise" in err
+
+
+def test_a_folder_that_is_not_there_is_said_before_anything_runs(capsys, tmp_path):
+    status, lines, err = check(capsys, named("Attention"), "--image", str(tmp_path / "no" / "leak.png"))
+    assert (status, lines) == (2, [])
+    assert "there is no folder" in err
+
+
+def test_a_test_of_some_tokens_says_of_how_many(capsys):
+    status, lines, _ = check(capsys, named("LateAndSparse"), "--length", "600", "--dtype", "float64")
+    assert status in (0, 1)
+    assert any("tokens changed" in line for line in lines) or "It fails." in lines
+
+
+def test_nothing_is_left_beside_a_file_and_its_neighbours_stand_in_for_nothing(capsys, tmp_path):
+    (tmp_path / "mine.py").write_text("import json\ndef f(x):\n    assert json.dumps\n    return x.cumsum(1)\n")
+    (tmp_path / "json.py").write_text("raise RuntimeError('a neighbour ran')\n")
+    assert check(capsys, f"{tmp_path / 'mine.py'}:f", "--length", "4")[0] == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["json.py", "mine.py"]

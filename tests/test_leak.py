@@ -1,16 +1,29 @@
 """Who sees whom: every known mistake is found and named, its correct twin is cleared, and nothing clean is accused."""
 
 import math
+from itertools import pairwise
 
 import leaky_modules
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
 from attnviz import subjects
 from attnviz.cli_check import status_of
-from attnviz.spec import Full, Lesson, RandomEmbeddings, SlidingWindow, SpecError, edited, make_spec
-from attnviz.studies.leak import DTYPES, Plan, answers
+from attnviz.spec import (
+    Drawn,
+    Full,
+    Lesson,
+    PadLeft,
+    PadRight,
+    RandomEmbeddings,
+    SlidingWindow,
+    SpecError,
+    edited,
+    make_spec,
+)
+from attnviz.studies.leak import DTYPES, Plan, answers, readings
 from attnviz.studies.leak.movement import gradients, inputs_of, measure
 from attnviz.studies.leak.spec_subject import SpecSubject
 from attnviz.studies.leak.verdicts import verdict_of
@@ -34,7 +47,7 @@ def by_dtype(answer, scale=1.0):
     ("NoMask", "no mask"), ("InvertedForSDPA", "mask inverted"), ("OverQueries", "softmax over the wrong axis"),
     ("NotDivided", "not divided again"), ("OneTooMany", "one token too many"),
     ("OneTooManyByTril", "one token too many"), ("FillZero", "fill too shallow"), ("FillTwelve", "fill too shallow"),
-    ("FlattenedBatch", "other item of the batch"), ("mean", "fill too shallow"),
+    ("FlattenedBatch", "other item of the batch"), ("mean", "no mask"),
 ])  # fmt: skip
 def test_each_mistake_is_found_in_every_dtype_and_named(made, pattern):
     answer = answer_to(made)
@@ -216,7 +229,7 @@ def test_the_map_is_the_gradients_map():
         call = subject.on(torch.device("cpu"), torch.float64)
         start, other = inputs_of(8, subject.d, 1.0, 0)
         with torch.inference_mode():
-            moved = measure(call, start, other, range(8)).moved
+            moved = measure(call, start, [other], range(8)).moved
         by_gradient = gradients(call, start)
         assert ((moved > 0) == (by_gradient > 1e-12)).all()
         assert bool((moved.triu(1) == 0).all()) is hidden
@@ -227,9 +240,9 @@ def test_a_batch_that_does_not_fit_is_cut_and_gives_the_same(monkeypatch):
     call = subject.on(torch.device("cpu"), torch.float64)
     start, other = inputs_of(24, subject.d, 1.0, 0)
     with torch.inference_mode():
-        whole = measure(call, start, other, range(24)).moved
-        monkeypatch.setattr("attnviz.studies.leak.movement._MOST_NUMBERS", 24 * 64 * 7)
-        cut = measure(call, start, other, range(24)).moved
+        whole = measure(call, start, [other], range(24)).moved
+        monkeypatch.setattr("attnviz.studies.leak.movement._MOST_NUMBERS", (24 * 64 + 16 * 24**2) * 7)
+        cut = measure(call, start, [other], range(24)).moved
     torch.testing.assert_close(whole, cut, rtol=1e-9, atol=1e-14)
 
 
@@ -309,3 +322,93 @@ def test_no_false_alarm(seed):
         for reading in answer.readings:
             assert reading.verdict in ("exactly zero", "rounding"), (kind, heads, width, length, reading)
         assert answer.pattern == ""
+
+
+# ------------------------------------------------------------------------------------------------- what a breaker found
+
+
+@pytest.mark.parametrize("made", ["ReusesItsOutput", "ConstantBeside", "NoMoreThanTwo"])
+def test_a_leak_is_found_whatever_else_the_module_does(made):
+    answer = answer_to(made)
+    assert {reading.verdict for reading in answer.readings} == {"leak in the code"}
+    assert status_of(answer, Plan(), strict=False) == 1
+
+
+def test_a_float32_inside_a_float64_module_is_rounding():
+    for seed in range(4):
+        readings = by_dtype(answer_to("InFloat32", seed=seed))
+        assert {reading.verdict for reading in readings.values()} <= {"rounding", "exactly zero"}
+    told = [by_dtype(answer_to("InFloat32", seed=seed))["float64"] for seed in range(4)]
+    assert any(reading.remark == "computes in float32 inside" for reading in told)
+    shallow = by_dtype(answer_to("FillTwelve"))["float64"]
+    assert (shallow.verdict, shallow.remark) == ("leak in the code", "")
+
+
+def test_what_runs_in_one_dtype_alone_and_moves_is_not_called_clean():
+    class Leaks(leaky_modules.OneHead):
+        def forward(self, x):
+            return self.inside(x.float()) + x.float().mean(1, keepdim=True)
+
+    answer = answer_to(subjects.build(Leaks, "Leaks", Wishes()))
+    assert status_of(answer, Plan(), strict=False) == 3
+
+
+def test_every_dtype_changes_the_same_tokens_or_some_of_them():
+    answer = answer_to(subjects.build(leaky_modules.LateAndSparse, "it", Wishes()), length=512)
+    changed = [~np.isnan(reading.moved).all(0) for reading in answer.readings]
+    for some in changed[1:]:
+        assert not (some & ~changed[0]).any()
+    verdicts = {reading.dtype: reading.verdict for reading in answer.readings}
+    assert verdicts["float32"] in ("leak in the code", "exactly zero")
+    assert verdicts["float32"] == verdicts["float64"]
+
+
+@pytest.mark.parametrize("length", [7, 16, 100, 129])
+def test_fewer_positions_are_some_of_more_and_hold_the_first_two_and_the_last(length):
+    subject = subjects.build(leaky_modules.Attention, "it", Wishes(length=length))
+    several = [readings._positions(subject, length, budget) for budget in (1, 1e7, 1e8, 1e9, 1e12)]
+    for fewer, more in pairwise(several):
+        assert {*fewer} <= {*more}
+    assert several[-1] == [*range(length)]
+    assert {0, 1, length - 1} <= {*several[0]}
+
+
+@pytest.mark.parametrize("shape", [PadRight(count=3), PadLeft(count=3), Drawn(runs=((0, 0, 0), (5, 0, 3), (6, 2, 2)))])
+def test_a_specs_shape_may_hide_a_token_from_itself_and_rows_may_see_nothing(shape):
+    spec = make_spec(RandomEmbeddings(length=12), d_model=16, d_out=16, num_heads=2, mask="neg-inf", mask_shape=shape)
+    answer = answer_to(SpecSubject(spec), length=12)
+    assert {reading.verdict for reading in answer.readings} == {"exactly zero"}
+    assert {reading.nan_rows for reading in answer.readings} == {0}
+    assert status_of(answer, Plan(), strict=True) == 0
+
+
+def test_complex_buffers_stay_complex():
+    answer = answer_to("RotatesByComplexNumbers")
+    assert {reading.verdict for reading in answer.readings} == {"exactly zero"}
+
+
+def test_a_strict_triangle_is_blind_and_its_first_output_nan():
+    answer = answer_to("strict_triangle")
+    assert answer.pattern == "a token blind to itself"
+    assert {(reading.verdict, reading.nan_rows) for reading in answer.readings} == {("exactly zero", 1)}
+
+
+@pytest.mark.parametrize("made", [
+    nn.TransformerEncoderLayer(64, 4, 64, batch_first=True), nn.MultiheadAttention(64, 4, batch_first=True),
+])  # fmt: skip
+def test_stock_layers_without_a_mask_are_named_for_that(made):
+    call = None if isinstance(made, nn.TransformerEncoderLayer) else "self"
+    assert answer_to(subjects.build(made, "it", Wishes(call=call)), dtypes=("float64",)).pattern == "no mask"
+
+
+@pytest.mark.parametrize("made", ["NoMask", "FillZero", "NotDivided", "OverQueries", "InvertedForSDPA"])
+def test_of_two_tokens_no_name_is_given_but_for_the_next_one(made):
+    answer = answer_to(made, length=3)
+    assert answer.readings[0].verdict == "leak in the code"
+    assert answer.pattern in ("", "mask inverted")
+
+
+def test_a_module_that_exits_is_told():
+    answer = answer_to("Exits")
+    assert all("Exits raised SystemExit: 0" in reading.remark for reading in answer.readings)
+    assert status_of(answer, Plan(), strict=False) == 3

@@ -52,7 +52,10 @@ def test_the_windows_attention_is_tested_as_soon_as_it_is_looked_at(page):
     page.present(snapshot_of(edited(SMALL, mask="multiply")))
     assert page.verdict.text().startswith("It leaks: output ")
     assert page.verdict.property("verdict") == "leak"
-    assert page._looks.text() == "It looks like weights that are masked after the softmax and not divided again."
+    assert (
+        page._looks.text()
+        == "It looks like weights masked after the softmax and not divided again: an output is scaled."
+    )
     assert {question.spec.mask for question in page.asked_of_it.questions} == {"neg-inf", "multiply"}
 
 
@@ -184,6 +187,22 @@ def test_stop_ends_a_module_that_hangs_and_a_crash_is_told(page, qtbot, tmp_path
     with qtbot.waitSignal(testing.check.ended, timeout=60_000):
         qtbot.mouseClick(page.test, LEFT)
     assert page.verdict.text() == "The process that ran it crashed."
+
+
+def test_a_check_that_ends_half_way_is_not_called_clean(page, qtbot, tmp_path):
+    path = tmp_path / "half.py"
+    path.write_text(
+        "import os, torch\ndef f(x):\n    print('.', end='')\n    if x.dtype == torch.bfloat16:\n        os.abort()\n"
+        "    return x.cumsum(1)\n"
+    )
+    testing = ModuleTesting(page, page)
+    page.open_file(path)
+    page.scale.setValue(1234.567)
+    with qtbot.waitSignal(testing.check.ended, timeout=60_000):
+        qtbot.mouseClick(page.test, LEFT)
+        page.scale.setValue(1.0)  # what is typed meanwhile is for the next one
+    assert len(page.table.lines()) == 2
+    assert page.verdict.text() == "It ended half-way: the process that ran it crashed."
 
 
 def test_a_check_that_is_begun_again_says_nothing_of_the_one_before(qtbot):

@@ -112,3 +112,33 @@ def test_check_against_another(capsys, other, status, verdict):
     found = json.loads(capsys.readouterr().out)["against"]
     assert found["weights"] == "with the same weights"
     assert [one["verdict"] for one in found["found"]] == [verdict] * 2
+
+
+def test_a_buffer_is_a_modules_own_and_a_mask_that_differs_is_said():
+    right, wrong = (make(16, 16, 16, 0.0, 2) for make in (leaky_modules.right_triangle, leaky_modules.wrong_triangle))
+    with pytest.raises(AssertionError, match="with the same weights; buffers that differ: later"):
+        assert_equivalent(right, wrong)
+
+
+@pytest.mark.parametrize("other", [lambda x: -x, lambda x: x * 1.2])
+def test_short_dtypes_are_not_a_licence(other):
+    with pytest.raises(AssertionError, match="differ in"):
+        assert_equivalent(lambda x: x, other, 8, dtypes=("bfloat16",))
+    with pytest.raises(AssertionError, match="differ in"):
+        assert_equivalent(lambda x: x, other, 8, dtypes=("float16",))
+
+
+def test_what_is_nan_in_both_is_not_the_same():
+    with pytest.raises(AssertionError, match="no output is a number"):
+        assert_equivalent(lambda x: x * float("nan"), lambda x: x * float("nan"), 4)
+
+
+def test_a_leak_in_the_only_dtype_that_runs_fails():
+    with pytest.raises(AssertionError, match="moves in float32 on cpu: cannot tell"):
+        assert_causal(lambda x: x.float() + x.float().mean(1, keepdim=True), 8, dtypes=("float32",))
+
+
+@pytest.mark.parametrize("given", [{"length": 1}, {"scale": 0.0}])
+def test_a_test_of_nothing_is_refused(given):
+    with pytest.raises(ValueError, match="two tokens"):
+        assert_causal(leaky_modules.mean, 8, **given)

@@ -31,13 +31,13 @@ Pattern = Literal[
 
 LOOKS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "no mask": "no mask: every output takes in later tokens",
+        "no mask": "no mask: tokens in another order give the same outputs in that order",
         "mask inverted": "a mask that is inverted: outputs see what comes later, and nothing that came before",
         "one token too many": "one token too many: each output sees the next token, as with triu(diagonal=2)",
-        "softmax over the wrong axis": "a softmax over the wrong axis: over queries instead of keys",
-        "not divided again": "weights that are masked after the softmax and not divided again",
-        "fill too shallow": "a fill that is too shallow: hidden keys keep a weight, whatever they are",
-        "other item of the batch": "attention over a flattened batch: an item sees the others",
+        "softmax over the wrong axis": "a softmax over the wrong axis: later tokens scale each column by itself",
+        "not divided again": "weights masked after the softmax and not divided again: an output is scaled",
+        "fill too shallow": "a fill that is too shallow: later tokens keep a fixed weight",
+        "other item of the batch": "items of a batch that see each other: it is flattened, or taken as (L, B, d)",
         "a token blind to itself": "tokens that are blind to themselves, as with triu(diagonal=0): no leak",
     }
 )
@@ -114,7 +114,7 @@ class GradientReading:
     remark: str = ""
 
 
-Outcome = Literal["leaks", "nan", "arithmetic", "untested", "clean"]
+Outcome = Literal["leaks", "nan", "unclear", "arithmetic", "untested", "clean"]
 
 
 def outcome(answer: LeakAnswer, scale: float) -> Outcome:
@@ -124,6 +124,8 @@ def outcome(answer: LeakAnswer, scale: float) -> Outcome:
         return "leaks"
     if any(reading.nan_rows and not reading.overflows for reading in own):
         return "nan"
+    if any(reading.verdict == "cannot tell" for reading in own):
+        return "unclear"
     if any(reading.verdict == "leak in the arithmetic" for reading in own):
         return "arithmetic"
     return "untested" if all(reading.verdict == "untested" for reading in own) else "clean"

@@ -66,7 +66,7 @@ def _built(make: Callable[..., object], name: str, wishes: Wishes) -> Subject:
         made = make(**given)
     except KeyboardInterrupt:
         raise
-    except Exception as error:
+    except BaseException as error:  # sys.exit too
         shown = ", ".join(f"{key}={value!r}" for key, value in given.items())
         file = inspect.getsourcefile(make) if inspect.isclass(make) or inspect.isfunction(make) else None
         raise SubjectError(

@@ -6,6 +6,7 @@ import copy
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final
 
 import torch
@@ -15,6 +16,15 @@ from attnviz.subjects.errors import SubjectError, raised
 
 _QUERIES: Final = frozenset({"q", "k", "v", "query", "key", "value", "queries", "keys", "values"})
 _REQUIRED: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+_CASTS: Final[Mapping[torch.dtype, Callable[[nn.Module], nn.Module]]] = MappingProxyType(
+    {
+        torch.float64: nn.Module.double, torch.float32: nn.Module.float, torch.float16: nn.Module.half,
+        torch.bfloat16: nn.Module.bfloat16,
+    }
+)  # fmt: skip
+"""Of floating-point numbers alone: `nn.Module.to` would make complex ones real."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +57,7 @@ class Subject:
         run = self.run
         if isinstance(run, nn.Module):
             try:
-                run = copy.deepcopy(run).to(device, dtype).eval()
+                run = _CASTS[dtype](copy.deepcopy(run).to(device)).eval()
             except Exception as error:
                 raise SubjectError(
                     f"{self.name} cannot be moved to {device} {_short(dtype)}: {raised(error)}"
@@ -56,13 +66,15 @@ class Subject:
         file = _file_of(self.run)
 
         def called(x: Tensor) -> Tensor:
+            """Outputs of their own: a module may write into its inputs, or into what it gave before."""
+            given = x.clone()
             try:
-                out = run(*([x] * times))
+                out = run(*([given] * times))
             except (KeyboardInterrupt, torch.OutOfMemoryError):
                 raise
-            except Exception as error:
+            except BaseException as error:  # sys.exit too
                 raise SubjectError(f"{self.name} raised {raised(error, file)}") from error
-            return self._output(out, x)
+            return self._output(out, x).clone()
 
         return called
 

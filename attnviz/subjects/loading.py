@@ -45,14 +45,18 @@ def _from_file(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses and pickles look there while the file runs
     if str(path.parent) not in sys.path:
-        sys.path.insert(0, str(path.parent))  # as python FILE.py has it
+        sys.path.append(str(path.parent))  # behind all else: a neighbour must not stand in for a library
+    wrote, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # nothing is left beside a person's file
     try:
         spec.loader.exec_module(module)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
         sys.modules.pop(name, None)
-        raise SubjectError(f"{path.name} could not be run: {raised(error, str(path))}") from error
+        hint = ": give package.module:NAME" if "relative import" in str(error) else ""
+        raise SubjectError(f"{path.name} could not be run: {raised(error, str(path))}{hint}") from error
+    finally:
+        sys.dont_write_bytecode = wrote
     return module
 
 

@@ -8,26 +8,35 @@ from typing import Final
 import torch
 from torch import Tensor, nn
 
-from attnviz.questions.leak import EqualAnswer, Equality, Sameness
+from attnviz.questions.leak import ROUNDING_EPS, EqualAnswer, Equality, Sameness
 from attnviz.studies.leak import movement
 from attnviz.studies.leak.movement import Call
 from attnviz.studies.leak.readings import FINEST_FIRST, Plan, Testable
 
 SAME_EPS: Final = 256.0
-"""So many eps of the largest number apart, two orders of the same sums are still the same function."""
+"""So many eps of the largest number apart, two orders of the same sums are still the same function; in short dtypes
+fewer: a fiftieth of the largest number, and 8 at least."""
 
 
 def share_weights(one: object, other: object) -> str:
     """Load ``one``'s state into ``other`` where names and shapes agree; what was done, in words."""
     if not isinstance(one, nn.Module) or not isinstance(other, nn.Module):
         return "each as it was built: functions have no weights to copy"
-    given, taking = one.state_dict(), other.state_dict()
+    given, taking = dict(one.named_parameters()), dict(other.named_parameters())
     if {k: v.shape for k, v in given.items()} == {k: v.shape for k, v in taking.items()}:
-        other.load_state_dict(given)
-        return "with the same weights"
+        with torch.no_grad():
+            for name, weight in taking.items():
+                weight.copy_(given[name])
+        own = dict(other.named_buffers())  # a mask among them is a module's own, and is not copied
+        odd = [name for name, buffer in one.named_buffers() if name not in own or not _same(buffer, own[name])]
+        return f"with the same weights; buffers that differ: {', '.join(odd)}" if odd else "with the same weights"
     odd = sorted(set(given) ^ set(taking)) or sorted(k for k in given if given[k].shape != taking[k].shape)
     names = ", ".join(odd[:4]) + (" …" if len(odd) > 4 else "")
     return f"each with the weights of the seed: {names} are not in both alike"
+
+
+def _same(one: Tensor, other: Tensor) -> bool:
+    return one.shape == other.shape and one.dtype == other.dtype and torch.equal(one, other)
 
 
 def compare(
@@ -61,12 +70,14 @@ def _compared(one: Testable, other: Testable, plan: Plan, device: str, dtype: st
     if outputs[0].shape != outputs[1].shape:
         shapes = " and ".join(str(tuple(out.shape[1:])) for out in outputs)
         return Equality(device, dtype, "differ", remark=f"outputs of shapes {shapes}")
+    if not any(bool(torch.isfinite(out).any()) for out in outputs):
+        return Equality(device, dtype, "untested", remark="no output is a number")
     by_output, place = _apart(*outputs)
     by_gradient, _ = _apart(*gradients)
     same: Sameness = "differ"
     if by_output == by_gradient == 0:
         same = "bit for bit"
-    elif max(by_output, by_gradient) <= SAME_EPS:
+    elif max(by_output, by_gradient) <= max(ROUNDING_EPS, min(SAME_EPS, 0.02 / torch.finfo(kind).eps)):
         same = "rounding"
     return Equality(device, dtype, same, by_output, by_gradient, place if same == "differ" else None)
 

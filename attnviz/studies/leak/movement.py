@@ -13,7 +13,9 @@ from torch import Tensor
 Call = Callable[[Tensor], Tensor]
 """A module under test: inputs (B, L, d) to outputs (B, L, o)."""
 
-_MOST_NUMBERS: Final = 1 << 24  # of a batch's inputs, so that a batch of all positions of a long input is cut
+_MOST_NUMBERS: Final = 1 << 26  # of a batch with its maps, so that one of all positions of a long input is cut
+_HEADS_MEANT: Final = 16
+_ROUGH: Final = 1e-10
 
 
 @dataclass(slots=True, eq=False)
@@ -49,45 +51,49 @@ class Movement:
         return float(figures.amax()) if figures.numel() else 0.0
 
 
-def inputs_of(length: int, d: int, scale: float, seed: int) -> tuple[Tensor, Tensor]:
-    """Two inputs (L, d) of independent normal numbers × ``scale``, float64: one to start from, one to change to."""
+def inputs_of(length: int, d: int, scale: float, seed: int, count: int = 2) -> tuple[Tensor, ...]:
+    """Inputs (L, d) of independent normal numbers × ``scale``, float64: one to start from, the others to change to."""
     generator = torch.Generator().manual_seed(seed)
-    first, second = torch.randn(2, length, d, generator=generator, dtype=torch.float64) * scale
-    return first, second
+    return (torch.randn(count, length, d, generator=generator, dtype=torch.float64) * scale).unbind()
 
 
 def measure(
-    call: Call, start: Tensor, other: Tensor, positions: Sequence[int], cancelled: Callable[[], bool] = lambda: False,
-    *, alone: bool = False,
+    call: Call, start: Tensor, others: Sequence[Tensor], positions: Sequence[int],
+    cancelled: Callable[[], bool] = lambda: False, *, alone: bool = False,
 ) -> Movement:  # fmt: skip
-    """Change token after token of ``start`` (L, d) to that of ``other`` (L, d); as far as it came, once ``cancelled``.
+    """Change token after token of ``start`` (L, d) to each of ``others``; as far as it came, once ``cancelled``.
 
     Every position has its slot in a batch, and is compared with the unchanged input in the same slot of a batch of the
-    same size, since kernels may round otherwise elsewhere. ``alone`` takes batches of one.
+    same size, since kernels may round otherwise elsewhere. ``alone`` takes batches of one. Features that never move,
+    whatever changes, are left out of the largest output: a constant there would hide what moves beside it.
     """
     length, n = len(start), len(positions)
-    size = 1 if alone else max(1, min(n, _MOST_NUMBERS // max(start.numel(), 1)))
+    numbers = start.numel() + _HEADS_MEANT * length**2  # of an item, with the maps that it may take
+    size = 1 if alone else max(1, min(n, _MOST_NUMBERS // numbers))
     base = start.expand(size, *start.shape).clone()
     before = call(base)
     eps = torch.finfo(before.dtype).eps
     calm = before.to("cpu", torch.float64)
-    finite = calm[torch.isfinite(calm)]
-    movement = Movement(
-        torch.full((length, length), math.nan, dtype=torch.float64), torch.zeros(length, dtype=torch.bool),
-        float(finite.abs().amax()) if finite.numel() else 0.0, eps, torch.isnan(calm[0]).any(-1), calm[0],
-    )  # fmt: skip
-    for first in range(0, n, size):
-        if cancelled():
-            break
-        some = positions[first : first + size]
-        changed = base.clone()
-        for slot, position in enumerate(some):
-            changed[slot, position] = other[position]
-        after = call(changed).to("cpu", torch.float64)
-        for slot, position in enumerate(some):
-            movement.moved[:, position] = distance(calm[slot], after[slot])
-            movement.changed[position] = True
-    return movement
+    moved = torch.full((length, length), math.nan, dtype=torch.float64)
+    known = torch.zeros(length, dtype=torch.bool)
+    moving = torch.zeros(calm.shape[-1], dtype=torch.bool)
+    for other in others:
+        for first in range(0, n, size):
+            if cancelled():
+                break
+            some = positions[first : first + size]
+            changed = base.clone()
+            for slot, position in enumerate(some):
+                changed[slot, position] = other[position]
+            after = call(changed).to("cpu", torch.float64)
+            moving |= (calm != after)[: len(some)].flatten(0, 1).any(0)
+            for slot, position in enumerate(some):
+                moved[:, position] = torch.fmax(moved[:, position], distance(calm[slot], after[slot]))
+                known[position] = True
+    finite = calm[..., moving] if bool(moving.any()) else calm
+    finite = finite[torch.isfinite(finite)]
+    largest = float(finite.abs().amax()) if finite.numel() else 0.0
+    return Movement(moved, known, largest, eps, (~torch.isfinite(calm[0])).any(-1), calm[0])
 
 
 def distance(one: Tensor, other: Tensor) -> Tensor:
@@ -117,6 +123,23 @@ def mixes_batch(call: Call, start: Tensor, other: Tensor) -> float:
     unit = torch.finfo(before.dtype).eps * (float(finite.abs().amax()) if finite.numel() else 0.0)
     most = float(gap.amax()) if gap.numel() else 0.0
     return most / unit if unit > 0 else math.inf if most > 0 else 0.0
+
+
+def inner_eps(call: Call, start: Tensor, largest: float) -> float:
+    """The eps in which a float64 module really computes: float32's where it does so inside.
+
+    By second differences: of a smooth function they shrink with the square of a step, of rounding they do not.
+    """
+    generator = torch.Generator().manual_seed(len(start))
+    signs = torch.randn(start.shape, generator=generator, dtype=torch.float64).sign().to(start)
+    bends = []
+    for power in (-16, -20):
+        step = start * signs * 2.0**power
+        ahead, here, behind = (call((start + way * step)[None])[0].double() for way in (1, 0, -1))
+        bend = (ahead - 2 * here + behind).abs()
+        bends.append(float(bend[torch.isfinite(bend)].amax()) if bool(torch.isfinite(bend).any()) else 0.0)
+    single = bends[1] > _ROUGH * largest and bends[1] > bends[0] / 16
+    return torch.finfo(torch.float32 if single else torch.float64).eps
 
 
 def gradients(call: Call, start: Tensor) -> Tensor:

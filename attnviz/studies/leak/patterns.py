@@ -2,8 +2,8 @@
 
 The names come from what each mistake does to an output that must not move, when a later token changes:
 
-- without a mask it takes in the token's value, weighed by a score that moves with the token: changes in any direction;
-- a fill that is too shallow gives the value a weight that does not move with it: a change linear in the token;
+- without a mask, tokens in another order give the same outputs in that order;
+- a fill that is too shallow gives the token a weight that does not move with it: a change linear in the token;
 - weights that are not divided again change by one factor a head: the changes of an output point along one direction
   a head, of every output;
 - a softmax over the wrong axis changes each column by a factor of its own: as many directions as columns are visible.
@@ -23,6 +23,8 @@ from attnviz.studies.leak.movement import Call, Movement
 
 _SAMPLES: Final = 64
 _FIRST_ROWS: Final = 3
+_SHORTEST: Final = 4
+_MOST_HEADS: Final = 24
 _MOST_OF: Final = 0.8
 """A region moves where so much of it does: an unlucky number may fail to move a cell."""
 
@@ -37,8 +39,13 @@ def pattern_of(call: Call, start: Tensor, movement: Movement) -> Pattern:
     length = len(moved)
     future = torch.ones(length, length).triu(1).bool() & known
     past = torch.ones(length, length).tril(-1).bool() & known
+    past[-1] = False  # with an inverted mask the last output sees nothing, and all alike where a fill is finite
     if not (moved & future).any():
         return "a token blind to itself" if is_blind(movement) else ""
+    if length < _SHORTEST:
+        return ""  # two tokens can be mixed up in any of these ways
+    if _is_equivariant(call, start, movement.largest):
+        return "no mask"
     beside = torch.zeros_like(future)
     beside.diagonal(1)[:] = True
     if not (moved & future & ~beside).any():
@@ -51,13 +58,18 @@ def pattern_of(call: Call, start: Tensor, movement: Movement) -> Pattern:
 
 
 def is_blind(movement: Movement) -> bool:
-    """Whether a changed token moves later outputs and never its own."""
-    moved = movement.figures() > ROUNDING_EPS
-    length = len(moved)
-    known = movement.changed & ~torch.isnan(movement.moved.diagonal())
-    known[0] = False  # a first token that is blind to itself sees nothing at all
-    past = torch.ones(length, length).tril(-1).bool()
-    return bool(known.any() and not (moved.diagonal() & known).any() and (moved & past).any())
+    """Whether token 1 moves no output 1 that token 0 moves: its one visible key takes all, whatever it asks for."""
+    figures = movement.figures()
+    if not bool(movement.changed[:2].all()):
+        return False
+    return bool(figures[1, 1] <= ROUNDING_EPS and figures[1, 0] > ROUNDING_EPS)
+
+
+def _is_equivariant(call: Call, start: Tensor, largest: float) -> bool:
+    """Whether tokens in another order give the same outputs in that order, which under no mask of time they can."""
+    turned = call(start.flip(0)[None])[0].flip(0)
+    gap = (turned - call(start[None])[0]).abs()
+    return bool(torch.isfinite(gap).all()) and float(gap.amax()) <= _SMALL * largest
 
 
 def _mostly(moved: Tensor, region: Tensor) -> bool:
@@ -81,8 +93,8 @@ def _by_directions(call: Call, start: Tensor, largest: float, eps: float) -> Pat
         return "fill too shallow"
     whole = min(_SAMPLES, before.shape[-1])
     ranks = [_rank(change[:, at], noise) for at in range(_FIRST_ROWS)]  # of outputs that see 1, 2, 3 keys
-    if ranks[0] >= whole:
-        return "no mask"
+    if ranks[0] > min(_MOST_HEADS, whole - 1):
+        return ""
     if ranks == [ranks[0]] * _FIRST_ROWS:
         return "not divided again"
     more = [min(ranks[0] * (at + 1), whole) for at in range(_FIRST_ROWS)]

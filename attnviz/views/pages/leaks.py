@@ -61,6 +61,8 @@ class LeaksPage(Page):
         self._file: Path | None = None
         self._own = False
         self._checking = False
+        self._tested = 1.0
+        """The scale that the answer in sight is of."""
         self._make_subject()
         self.verdict = QLabel()
         self.verdict.setProperty("role", "sentence")
@@ -155,7 +157,7 @@ class LeaksPage(Page):
         question = self.question()
         if question is not None and question != self._asked:
             self._asked = question
-            self._answer = None
+            self._answer, self._tested = None, self.scale.value()
             self._show()
             self.ask()
 
@@ -202,10 +204,15 @@ class LeaksPage(Page):
         self._checking = False
         self._line.hide()
         self.test.setEnabled(self._file is not None)
-        if self._own and sentence and self._answer is None:
-            self._tell_nothing(sentence)
-        elif self._answer is not None:
-            self._show()
+        answer = self._answer
+        if not self._own:
+            return
+        if answer is None:
+            self._tell_nothing(sentence or self.tr("the module said nothing that could be read"))
+            return
+        self._show()
+        if sentence and not answer.finished and outcome(answer, self._tested) in ("clean", "untested"):
+            self._set_verdict(self.tr("It ended half-way: {why}.").format(why=sentence.rstrip(".")), "muted")
 
     def _take(self, answer: LeakAnswer) -> None:
         self._answer = answer
@@ -224,7 +231,7 @@ class LeaksPage(Page):
             self._set_verdict(waiting or nothing, "muted")
             self._looks.setText("")
             return
-        self._set_verdict(*verdict_words(answer, self.scale.value()))
+        self._set_verdict(*verdict_words(answer, self._tested))
         self._looks.setText(
             _tr("It looks like {pattern}.").format(pattern=LOOKS[answer.pattern]) if answer.pattern else ""
         )
@@ -307,7 +314,7 @@ class LeaksPage(Page):
         if self._file is None or not self.names.currentText():
             return
         self.call_off()
-        self._answer = None
+        self._answer, self._tested = None, self.scale.value()
         self._checking = True
         self._progress.setRange(0, 0)
         self._line.show()
@@ -343,6 +350,8 @@ def verdict_words(answer: LeakAnswer, scale: float) -> tuple[str, str]:
     if came == "nan":
         rows = max(reading.nan_rows for reading in own)
         return _tr("{n} outputs are NaN.").format(n=f"{rows:,}"), "leak"
+    if came == "unclear":
+        return _tr("Cannot tell: it moves, and it does not run in float64."), "leak"
     if came == "untested":
         return _tr("It could not be tested: {why}.").format(why=own[0].remark if own else ""), "muted"
     if came == "arithmetic":
