@@ -102,6 +102,7 @@ class Program(QObject):
         window.token_strip.row_selected.connect(controller.select_row)
         window.status_line.cancelled.connect(controller.cancel)
         window.sentence_card.own_text_asked.connect(self._on_own_text_asked)
+        window.sentence_card.check_code_asked.connect(self._on_check_code_asked)
         window.sentence_card.lesson_asked.connect(self._on_lesson_asked)
         window.banner.dismissed.connect(controller.dismiss_failure)
         window.before_held.connect(controller.show_before)
@@ -146,6 +147,7 @@ class Program(QObject):
         late.controls.show_budget(self._gigabytes())
         late.controls.draw_mask_asked.connect(window.actions_by_name["draw_mask"].trigger)
         late.lesson_card.own_text_asked.connect(self._on_own_text_asked)
+        late.lesson_card.check_code_asked.connect(self._on_check_code_asked)
         late.go_to_popup.asked.connect(controller.select)
         late.go_to_popup.asked.connect(window.heatmaps.go_to)
 
@@ -245,6 +247,11 @@ class Program(QObject):
     def _on_own_text_asked(self) -> None:
         self.window.show_page("controls")
         self.window.source_editor.edit_text()
+
+    @Slot()
+    def _on_check_code_asked(self) -> None:
+        self.window.show_page("leaks")
+        self.window.side.pages["leaks"].show_module()  # type: ignore[attr-defined]
 
     # ------------------------------------------------------------------------------------------- hands on the numbers
 

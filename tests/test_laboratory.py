@@ -228,10 +228,22 @@ def test_n_hides_what_is_to_be_predicted(qtbot, opened):
     assert program.window.row_card.grab().toImage() != seen
     assert program.window.sentence_card.isVisible()
     assert not any(letter.isdigit() for words in story(program.session.snapshot()) for letter in words)
+    assert "numbers are hidden" in program.window.sentence_card.text()
     before = program.window.heatmaps.grab().toImage()
     press(qtbot, program, Qt.Key.Key_N)
     assert program.window.heatmaps.grab().toImage() != before
     assert any(letter.isdigit() for letter in story(program.session.snapshot())[0])
+
+
+def test_after_the_first_mask_a_link_leads_to_a_test_of_ones_own_code(qtbot, opened):
+    program = opened()
+    card = program.window.sentence_card
+    assert not card._code.isVisible()
+    press(qtbot, program, Qt.Key.Key_M)
+    qtbot.waitUntil(card._code.isVisible, timeout=5000)
+    qtbot.mouseClick(card._code, Qt.MouseButton.LeftButton)
+    assert program.window.side.current == "leaks"
+    assert program.window.side.pages["leaks"].open.isVisible()
 
 
 def study_of(program, page):

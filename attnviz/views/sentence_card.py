@@ -17,12 +17,13 @@ _SPACING = 4
 
 
 class SentenceCard(QFrame):
-    """Says what to notice; after the first mask it offers a sentence of one's own.
+    """Says what to notice; after the first mask it offers a sentence of one's own, and a test of one's own code.
 
     While a row's numbers are awaited, the sentence before stays if it is about the same map.
     """
 
     own_text_asked = Signal()
+    check_code_asked = Signal()
     lesson_asked = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -37,11 +38,14 @@ class SentenceCard(QFrame):
             label.setTextFormat(Qt.TextFormat.PlainText)
         self._own = self._link(self.tr("your own sentence ▸"), self.tr("type any text and look at its attention"))
         self._own.clicked.connect(self.own_text_asked)
+        self._code = self._link(self.tr("check my code ▸"), self.tr("does an attention of your own leak? (F6)"))
+        self._code.clicked.connect(self.check_code_asked)
         self._lesson = self._link(self.tr("step by step ▸"), self.tr("a lesson that asks (PageDown)"))
         self._lesson.clicked.connect(self.lesson_asked)
         kept = self._own.sizePolicy()
         kept.setRetainSizeWhenHidden(True)  # its line is there from the start, so that nothing jumps
-        self._own.setSizePolicy(kept)
+        for link in (self._own, self._code):
+            link.setSizePolicy(kept)
         column = self._column = QVBoxLayout(self)
         column.setContentsMargins(20, 10, 20, 8)
         column.setSpacing(_SPACING)
@@ -52,6 +56,7 @@ class SentenceCard(QFrame):
         links.setSpacing(28)
         links.addWidget(self._lesson)
         links.addWidget(self._own)
+        links.addWidget(self._code)
         links.addStretch(1)
         column.addLayout(links)
         self._low = False
@@ -94,7 +99,7 @@ class SentenceCard(QFrame):
             return  # the words follow the picture, not the request
         about = (
             snapshot.picture, snapshot.shown, snapshot.before, snapshot.row and snapshot.row.values, snapshot.failure,
-            snapshot.selected, snapshot.story,
+            snapshot.selected, snapshot.story, snapshot.show_numbers,
         )  # fmt: skip
         if len(about) == len(self._about) and all(map(operator.is_, about, self._about)):
             return  # a pointer moves often, and a row may have a million numbers
@@ -111,7 +116,9 @@ class SentenceCard(QFrame):
         self._small.setText(small)
         self._fit()
         cat = shown is not None and shown.spec.source == Lesson(name="cat-eats-fish")
-        self._own.setVisible(bool(cat and shown and shown.spec.mask != "none"))
+        masked = bool(cat and shown and shown.spec.mask != "none")
+        for link in (self._own, self._code):
+            link.setVisible(masked)
 
     def text(self) -> str:
         """Both sentences."""

@@ -287,11 +287,15 @@ class LeaksPage(Page):
         if not self._own and self.snapshot is not None:
             self.present(self.snapshot)
 
-    def open_file(self, path: Path) -> None:
-        """Offer what ``path`` holds, without running it."""
+    def show_module(self) -> None:
+        """Turn to a module of a person's own."""
         self.subject.set_value("module")
         if not self._own:
             self._on_subject("module")
+
+    def open_file(self, path: Path) -> None:
+        """Offer what ``path`` holds, without running it."""
+        self.show_module()
         try:
             names = names_in(path)
         except ValueError as error:
