@@ -83,6 +83,7 @@ def test_the_map_shows_any_reading_and_tells_each_cell(page):
     assert page.map.words_at(0, 1).startswith("output 0 “a” ← token 1 “b”: ")
     assert "must" not in page.map.words_at(1, 0)
     assert page._which.itemText(0) == "cpu · float64 · × 1"
+    assert page.verdict.text() == "It leaks: output 0 “a” moves when token 1 “b” changes."
     page._which.setCurrentIndex(2)
     assert page.map.reading.dtype == "bfloat16"
 

@@ -24,6 +24,8 @@ _CENTRE, _RIGHT = Qt.AlignmentFlag.AlignHCenter, Qt.AlignmentFlag.AlignRight
 _LINES_FROM: Final = 5.0  # pixels a cell from which cells have edges
 _NAMES_FROM: Final = 13.0
 _LEGEND: Final = 20
+_PLAIN: Final = 0.93
+"""How much of the card's own colour is in what does not move."""
 _TOP, _LEFT = 44.0, 64.0
 
 
@@ -87,7 +89,7 @@ def cell_colours(moved: npt.NDArray[np.float64], hidden: npt.NDArray[np.bool_], 
     planes = []
     colours = (_channels(one) for one in (style.card, style.leak, style.accent, style.masked))
     for card, leak, accent, unknown in zip(*colours, strict=True):
-        plain = np.full(moved.shape, card * 0.93 + style.muted.lightness() * 0.07)
+        plain = np.full(moved.shape, card * _PLAIN + style.muted.lightness() * (1 - _PLAIN))
         allowed = card + (accent - card) * (0.3 + 0.6 * depth)
         leaking = card + (leak - card) * (0.65 + 0.35 * depth)
         plane = np.where(over, np.where(hidden, leaking, allowed), plain)
@@ -95,6 +97,12 @@ def cell_colours(moved: npt.NDArray[np.float64], hidden: npt.NDArray[np.bool_], 
     return np.ascontiguousarray(
         np.uint32(0xFF000000) | planes[0] << np.uint32(16) | planes[1] << np.uint32(8) | planes[2]
     )
+
+
+def mixed(style: Style) -> QColor:
+    """The ground of what does not move."""
+    grey = style.muted.lightness() * (1 - _PLAIN)
+    return QColor(*(round(one * _PLAIN + grey) for one in _channels(style.card)))
 
 
 def _channels(colour: QColor) -> tuple[int, int, int]:
@@ -164,6 +172,12 @@ def _paint_legend(
             True,
         ),
         (style.accent, QCoreApplication.translate("LeakMap", "moves"), int((over & ~hidden).sum()), False),
+        (
+            mixed(style),
+            QCoreApplication.translate("LeakMap", "does not move"),
+            int((moved <= ROUNDING_EPS).sum()),
+            False,
+        ),
         (style.masked, QCoreApplication.translate("LeakMap", "not tested"), int(np.isnan(moved).sum()), False),
     ]
     painter.setFont(sized(12))

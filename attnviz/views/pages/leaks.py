@@ -73,6 +73,9 @@ class LeaksPage(Page):
         self._looks.setProperty("role", "second")
         self._looks.setWordWrap(True)
         self.body.addWidget(self._looks)
+        self._beside = muted_label()
+        self._beside.setText(self.tr("The maps beside are the window's own attention, not this module."))
+        self.body.addWidget(self._beside)
         self.map = LeakView()
         self.body.addWidget(self.map)
         self._which = QComboBox()
@@ -105,11 +108,11 @@ class LeaksPage(Page):
         self.subject.chosen.connect(self._on_subject)
         line.addWidget(self.subject, 1)
         self.scale = QDoubleSpinBox()
-        self.scale.setRange(0.001, 1e6)
-        self.scale.setDecimals(3)
+        self.scale.setRange(0.01, 1e6)
         self.scale.setValue(1.0)
         self.scale.setStepType(QDoubleSpinBox.StepType.AdaptiveDecimalStepType)
-        self.scale.setPrefix("× ")
+        self.scale.setPrefix(self.tr("inputs × "))
+        self.scale.setDecimals(2)
         self.scale.setKeyboardTracking(False)
         self.scale.setToolTip(self.tr("the inputs are normal numbers times this; it is the scale of the verdict"))
         self.scale.setAccessibleName(self.tr("scale of the inputs"))
@@ -222,6 +225,7 @@ class LeaksPage(Page):
         answer = self._answer
         self._module_line.setVisible(self._own)
         self._given_line.setVisible(self._own)
+        self._beside.setVisible(self._own and answer is not None)
         for widget in (self.map, self.table, self._words):
             widget.setVisible(answer is not None)
         self._which.setVisible(answer is not None and sum(r.moved is not None for r in answer.readings) > 1)
@@ -231,7 +235,7 @@ class LeaksPage(Page):
             self._set_verdict(waiting or nothing, "muted")
             self._looks.setText("")
             return
-        self._set_verdict(*verdict_words(answer, self._tested))
+        self._set_verdict(*verdict_words(answer, self._tested, self._tokens()))
         self._looks.setText(
             _tr("It looks like {pattern}.").format(pattern=LOOKS[answer.pattern]) if answer.pattern else ""
         )
@@ -267,9 +271,13 @@ class LeaksPage(Page):
         shown = [] if self._answer is None else [r for r in self._answer.readings if r.moved is not None]
         place = self._which.currentIndex()
         reading = shown[place] if 0 <= place < len(shown) else None
+        self.map.show_reading(reading, self._tokens())
+
+    def _tokens(self) -> tuple[str, ...]:
+        """Names of the tokens that are tested: the window's own."""
         picture = self.snapshot.picture if self.snapshot is not None and not self._own else None
         outline = picture.outline if picture is not None else None
-        self.map.show_reading(reading, tuple(outline.tokens) if outline is not None else ())
+        return tuple(outline.tokens) if outline is not None else ()
 
     # ----------------------------------------------------------------------------------------------------------- hands
 
@@ -341,15 +349,15 @@ class LeaksPage(Page):
                 self._tell_nothing(self.tr("stopped"))
 
 
-def verdict_words(answer: LeakAnswer, scale: float) -> tuple[str, str]:
-    """The verdict so far, in a sentence, and its role: leak, good or muted."""
+def verdict_words(answer: LeakAnswer, scale: float, tokens: Sequence[str] = ()) -> tuple[str, str]:
+    """The verdict so far, in a sentence, and its role: leak, good or muted. ``tokens`` name outputs and tokens."""
     own = [reading for reading in answer.readings if reading.scale == scale]
     came = outcome(answer, scale)
     if came == "leaks":
         worst = next((r for r in own if r.pair is not None), None)
         if worst is None or worst.pair is None:
             return _tr("It leaks: an item of the batch sees another one."), "leak"
-        row, col = worst.pair
+        row, col = (f"{n} “{tokens[n]}”" if len(tokens) == worst.length else str(n) for n in worst.pair)
         return _tr("It leaks: output {row} moves when token {col} changes.").format(row=row, col=col), "leak"
     if came == "nan":
         rows = max(reading.nan_rows for reading in own)
