@@ -215,15 +215,18 @@ commands.add_command(code_command(spec_options, asked_for))
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 1 failed, 2 wrong arguments, 130 Ctrl+C."""
-    sys.exit(run(list(sys.argv[1:] if arguments is None else arguments)))
+    sys.exit(run(list(sys.argv[1:] if arguments is None else arguments), alone=True))
 
 
-def run(arguments: list[str]) -> int:
-    """Exit status of a command line. One line on stderr says what went wrong."""
+def run(arguments: list[str], *, alone: bool = False) -> int:
+    """Exit status of a command line. One line on stderr says what went wrong.
+
+    ``alone`` says that the process is the program's own, with its signals.
+    """
     from attnviz.screens import qt_problem
 
     try:
-        done = commands.main(arguments, prog_name="attnviz", standalone_mode=False)
+        done = commands.main(arguments, prog_name="attnviz", standalone_mode=False, obj=alone)
         return done if isinstance(done, int) else 0
     except SpecError as error:
         return _fail(with_options(error), 2)

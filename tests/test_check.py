@@ -271,8 +271,24 @@ def test_ctrl_c_ends_it_at_once(tmp_path):
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=10)
-    assert process.returncode == 130
+    assert process.returncode == -signal.SIGINT  # which a shell calls 130
     assert err == ""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such timer there")
+def test_a_loop_that_holds_pythons_lock_ends_too(tmp_path):
+    """Neither a thread of Python's nor a handler of its signals runs then: the system ends the process."""
+    busy = tmp_path / "busy.py"
+    busy.write_text("print('here', flush=True)\ndef f(x):\n    sum(range(10**12))\n    return x\n")
+    process = run(f"{busy}:f", "--timeout", "1")
+    process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGALRM
+    process = run(f"{busy}:f")
+    assert process.stderr.readline().strip() == "here"
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=10)
+    assert process.returncode == -signal.SIGINT
 
 
 def test_it_needs_no_qt(tmp_path):
