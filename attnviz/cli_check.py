@@ -16,16 +16,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from attnviz.leak_lines import to_line
-from attnviz.questions.leak import LOOKS, EqualAnswer, GradientReading, LeakAnswer, Reading, outcome
-
 if TYPE_CHECKING:
+    from attnviz.questions.leak import EqualAnswer, GradientReading, LeakAnswer
     from attnviz.spec import AttentionSpec, View
     from attnviz.studies.leak import Plan, Testable
     from attnviz.subjects import Wishes
-
-CLEAN, LEAKS, ASKED, UNTESTED = 0, 1, 2, 3
-"""Exit statuses."""
 
 MOST_TOKENS: Final = 1024
 _GRACE_S: Final = 2.0
@@ -58,6 +53,8 @@ def check_command(
         strict: bool, timeout: float, **options: Any,
     ) -> int:  # fmt: skip
         """Exit status."""
+        from attnviz import check_words as words
+
         if click.get_current_context().obj:  # the process is ours
             signal.signal(signal.SIGINT, signal.SIG_DFL)  # who holds Python's lock hears no handler of Python's
         if image is not None and not image.resolve().parent.is_dir():
@@ -75,24 +72,20 @@ def check_command(
             if not hasattr(error, "kind"):
                 raise
             click.echo(f"attnviz: {error}", err=True)
-            return ASKED if error.kind == "asked" else UNTESTED
+            return words.ASKED if error.kind == "asked" else words.UNTESTED
         slope = _gradient(named, subject, plan, timeout) if gradient else None
-        status = status_of(last, plan, strict=strict)
+        status = words.status_of(last, plan.scale, strict=strict)
+        apart = words.differences(equal)
+        if apart:
+            status = words.LEAKS
+        if as_json:
+            told = words.as_object(named, plan.length, plan.scale, plan.seed, last, status, equal, slope)
+            click.echo(json.dumps(told, allow_nan=False))
+        elif not as_lines:
+            slopes = [] if slope is None else [words.gradient_line(slope)]
+            click.echo("\n".join([*apart, *slopes, *words.summary(last, plan.scale, status)]))
         if image is not None:
             _write_image(image, named, last, plan)
-        if equal is not None and any(found.same == "differ" for found in equal.found):
-            status = LEAKS
-        if as_lines:
-            return status
-        if as_json:
-            click.echo(json.dumps(as_object(named, plan, last, status, equal, slope), allow_nan=False))
-        else:
-            differ = [] if equal is None else [found.dtype for found in equal.found if found.same == "differ"]
-            if differ:
-                click.echo(f"They differ in {', '.join(dict.fromkeys(differ))}.")
-            if slope is not None:
-                click.echo(gradient_line(slope))
-            click.echo("\n".join(summary(last, plan, status)))
         return status
 
     def holder() -> None:
@@ -154,12 +147,14 @@ def _read(
     target: str, subject: Testable, plan: Plan, timeout: float, *, quiet: bool, lines: bool
 ) -> LeakAnswer:  # fmt: skip
     """The last answer; a line for each reading as it comes."""
+    from attnviz.check_words import HEADING, line_of
+    from attnviz.leak_lines import to_line
     from attnviz.studies.leak import answers
 
     stream, last = answers(subject, plan), None
     if not (quiet or lines):
         click.echo(f"{target}: {plan.length} tokens, seed {plan.seed}; moved: in eps of the largest output")
-        click.echo(f"{'device':8}{'dtype':10}{'inputs':>8}  {'verdict':24}{'moved':>10}  where")
+        click.echo(HEADING)
     while True:
         with _within(timeout, target):
             answer = next(stream, None)
@@ -180,6 +175,7 @@ def _against(
 ) -> EqualAnswer:  # fmt: skip
     """How far the module that ``target`` names is from ``subject``; a line a dtype as it comes."""
     from attnviz import subjects
+    from attnviz.check_words import EQUAL_HEADING, equality_line
     from attnviz.studies.leak.against import compare, share_weights
 
     with _within(timeout, target):
@@ -189,16 +185,15 @@ def _against(
     last: EqualAnswer | None = None
     if not quiet:
         click.echo(f"against {target}, {shared}; apart: in eps of the largest")
-        click.echo(f"{'device':8}{'dtype':10}{'':>8}  {'verdict':24}{'outputs':>10}{'gradients':>12}")
+        click.echo(EQUAL_HEADING)
     while True:
         with _within(timeout, target):
             answer = next(stream, None)
         if answer is None:
             break
-        last, found = answer, answer.found[-1]
+        last = answer
         if not quiet:
-            figures = "" if found.same == "untested" else f"{found.outputs:>10.3g}{found.gradients:>12.3g}"
-            click.echo(f"{found.device:8}{found.dtype:10}{'':>8}  {found.same:24}{figures}  {found.remark}".rstrip())
+            click.echo(equality_line(answer.found[-1]))
     assert last is not None  # noqa: S101 (a plan has dtypes)
     return last
 
@@ -208,16 +203,6 @@ def _gradient(target: str, subject: Testable, plan: Plan, timeout: float) -> Gra
 
     with _within(timeout, target):
         return by_gradient(subject, plan)
-
-
-def gradient_line(slope: GradientReading) -> str:
-    """What the derivatives say, in a line."""
-    if slope.remark:
-        return f"By gradient: {slope.remark}"
-    if slope.at is None:
-        return f"By gradient in {slope.dtype}: no output depends on a later token."
-    row, col = slope.at
-    return f"By gradient in {slope.dtype}: output {row} depends on token {col}, by up to {slope.hidden:.3g}."
 
 
 def _write_image(path: Path, target: str, answer: LeakAnswer, plan: Plan) -> None:
@@ -230,126 +215,14 @@ def _write_image(path: Path, target: str, answer: LeakAnswer, plan: Plan) -> Non
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
     from PySide6.QtGui import QGuiApplication
 
+    from attnviz import check_words
     from attnviz.figure.leak_map import write_leak_image
 
     application = QGuiApplication.instance() or QGuiApplication(["attnviz"])
-    lines = [f"{target} · {reading.device} {reading.dtype} · {plan.length} tokens", summary(answer, plan, CLEAN)[0]]
-    if outcome(answer, plan.scale) == "clean":
-        lines[1] = "Clean: no output moves when a later token changes."
+    said = check_words.summary(answer, plan.scale, check_words.CLEAN)
+    lines = [f"{target} · {reading.device} {reading.dtype} · {plan.length} tokens", said[0]]
     write_leak_image(path, reading, lines)
     del application
-
-
-def line_of(reading: Reading) -> str:
-    """A reading in a line of a terminal."""
-    figure = "" if reading.verdict == "untested" else f"{reading.figure:.3g}"
-    scale = f"× {reading.scale:g}"
-    where = [] if reading.pair is None else [f"output {reading.pair[0]} ← token {reading.pair[1]}"]
-    if reading.mixes_batch:
-        where.append("mixes the batch")
-    if reading.nan_rows:
-        where.append(
-            f"{reading.nan_rows} rows NaN" + (": Q·Kᵀ overflows, no fault of the mask" if reading.overflows else "")
-        )
-    if reading.lost_rows > 0:
-        where.append(f"{reading.lost_rows} rows lost most of their digits")
-    if 0 < reading.positions < reading.length:
-        where.append(f"{reading.positions} of {reading.length} tokens changed")
-    if reading.remark:
-        where.append(reading.remark)
-    told = f"{reading.device:8}{reading.dtype:10}{scale:>8}  {reading.verdict:24}{figure:>10}  "
-    return (told + " · ".join(where)).rstrip()
-
-
-def status_of(answer: LeakAnswer, plan: Plan, *, strict: bool) -> int:
-    """Exit status, by the readings at the plan's own scale."""
-    came = outcome(answer, plan.scale)
-    if came in ("untested", "unclear"):
-        return UNTESTED
-    return LEAKS if came in ("leaks", "nan") or (strict and came == "arithmetic") else CLEAN
-
-
-def summary(answer: LeakAnswer, plan: Plan, status: int) -> list[str]:
-    """What it comes to, in sentences."""
-    said: list[str] = []
-    if answer.pattern:
-        said.append(f"It looks like {LOOKS[answer.pattern]}.")
-    own = [reading for reading in answer.readings if reading.scale == plan.scale]
-    for overflows, words in (False, "Some outputs are NaN in {names}."), (True, "Q·Kᵀ is too large for {names}."):
-        names = [reading.dtype for reading in own if reading.nan_rows and reading.overflows is overflows]
-        if names:
-            said.append(words.format(names=", ".join(dict.fromkeys(names))))
-    arithmetic = [reading.dtype for reading in own if reading.verdict == "leak in the arithmetic"]
-    if arithmetic:
-        said.append(
-            f"The arithmetic of {', '.join(dict.fromkeys(arithmetic))} lets later tokens through; the code does not."
-        )
-    tests: tuple[tuple[str, Callable[[Reading], bool]], ...] = (
-        ("leaks", lambda reading: reading.leaks), ("loses most of its digits", lambda reading: reading.lost_rows > 0),
-        ("turns NaN", lambda reading: reading.nan_rows > 0),
-    )  # fmt: skip
-    for words, test in tests:
-        first: dict[float, list[str]] = {}
-        for dtype in dict.fromkeys(reading.dtype for reading in answer.readings):
-            found = next((r for r in answer.readings if r.dtype == dtype and test(r)), None)
-            if found is not None and found.scale > plan.scale:
-                first.setdefault(found.scale, []).append(dtype)
-        for scale, dtypes in sorted(first.items()):
-            factor = (scale / plan.scale) ** 2
-            said.append(f"With inputs × {scale:g}, scores × {factor:,.10g}, it {words} in {', '.join(dtypes)}.")
-    said.append({
-        CLEAN: f"Clean: no output moves when a later token changes{_partly(own)}.", LEAKS: "It fails.",
-        UNTESTED: "It could not be tested.",
-    }[status])  # fmt: skip
-    if outcome(answer, plan.scale) == "unclear":
-        said[-1] = "Cannot tell: it moves, and it does not run in float64, which would say whether it is the code."
-    return said
-
-
-def _partly(own: Sequence[Reading]) -> str:
-    """How many tokens were changed, where those were not all."""
-    least = min((reading for reading in own if reading.positions), key=lambda r: r.positions, default=None)
-    if least is None or least.positions == least.length:
-        return ""
-    return f", of {least.positions} among {least.length} tokens that were changed"
-
-
-def as_object(
-    target: str, plan: Plan, answer: LeakAnswer, status: int, equal: EqualAnswer | None = None,
-    slope: GradientReading | None = None,
-) -> dict[str, Any]:  # fmt: skip
-    """The whole answer as JSON has it; what is no number there is null or "inf"."""
-    return {
-        "target": target, "tokens": plan.length, "scale": plan.scale, "seed": plan.seed, "status": status,
-        "looks_like": answer.pattern, "blind_to_itself": answer.blind,
-        "readings": [
-            {
-                "device": r.device, "dtype": r.dtype, "scale": r.scale, "verdict": r.verdict,
-                "moved_eps": _plain(r.figure), "pair": r.pair, "positions": r.positions, "nan_rows": r.nan_rows,
-                "lost_rows": r.lost_rows, "overflows": r.overflows, "mixes_batch": r.mixes_batch, "remark": r.remark,
-                "seconds": round(r.seconds, 3),
-            }
-            for r in answer.readings
-        ],
-        "gradient": None if slope is None else {
-            "device": slope.device, "dtype": slope.dtype, "largest": _plain(slope.hidden), "pair": slope.at,
-            "remark": slope.remark,
-        },
-        "against": None if equal is None else {
-            "weights": equal.shared,
-            "found": [
-                {
-                    "device": e.device, "dtype": e.dtype, "verdict": e.same, "outputs_eps": _plain(e.outputs),
-                    "gradients_eps": _plain(e.gradients), "token": e.token, "remark": e.remark,
-                }
-                for e in equal.found
-            ],
-        },
-    }  # fmt: skip
-
-
-def _plain(number: float) -> float | str:
-    return number if math.isfinite(number) else "inf"
 
 
 def _arguments(given: Sequence[str]) -> dict[str, Any]:
@@ -385,7 +258,7 @@ def _within(seconds: float, target: str) -> Iterator[None]:
             sys.stdout.flush()
             click.echo(f"attnviz: {target} did not answer within {seconds:g} s: --timeout gives it longer", err=True)
             sys.stderr.flush()
-            os._exit(UNTESTED)
+            os._exit(3)
 
     watcher = threading.Thread(target=watch, name="attnviz-timeout", daemon=True)
     watcher.start()

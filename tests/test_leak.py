@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from attnviz import subjects
-from attnviz.cli_check import status_of
+from attnviz.check_words import status_of
 from attnviz.spec import (
     Drawn,
     Full,
@@ -56,7 +56,7 @@ def test_each_mistake_is_found_in_every_dtype_and_named(made, pattern):
     assert [reading.dtype for reading in answer.readings] == ["float64", "float32", "bfloat16", "float16"]
     pair = by_dtype(answer)["float64"].pair
     assert pair is None if made == "FlattenedBatch" else pair[1] > pair[0]
-    assert status_of(answer, Plan(), strict=False) == 1
+    assert status_of(answer, 1.0, strict=False) == 1
     assert all(reading.mixes_batch for reading in answer.readings) is (made == "FlattenedBatch")
 
 
@@ -98,7 +98,7 @@ def test_what_is_correct_moves_by_not_one_bit(made):
     answer = answer_to(made)
     assert [(reading.verdict, reading.figure) for reading in answer.readings] == [("exactly zero", 0.0)] * 4
     assert answer.pattern == ""
-    assert status_of(answer, Plan(), strict=True) == 0
+    assert status_of(answer, 1.0, strict=True) == 0
 
 
 def test_three_step_rounds_at_unit_scale_and_leaks_in_float16_at_twice_that():
@@ -134,20 +134,20 @@ def test_a_token_that_is_blind_to_itself_is_told_and_is_no_leak():
     assert answer.pattern == "a token blind to itself"
     assert answer.blind
     assert {reading.verdict for reading in answer.readings} == {"exactly zero"}
-    assert status_of(answer, Plan(), strict=False) == 0
+    assert status_of(answer, 1.0, strict=False) == 0
     assert not answer_to("Attention").blind
 
 
 @pytest.mark.parametrize(("made", "scale"), [("FillTenThousand", 1000.0), ("AddTenThousand", 100.0)])
 def test_a_fill_that_is_deep_enough_at_unit_scale_is_cleared_there_with_the_scale_at_which_it_leaks(made, scale):
     answer = answer_to(made, factors=(1.0, 10.0, 100.0, 1000.0))
-    assert status_of(answer, Plan(), strict=True) == 0
+    assert status_of(answer, 1.0, strict=True) == 0
     assert {reading.verdict for reading in by_dtype(answer).values()} == {"exactly zero"}
     leaking = [reading.scale for reading in answer.readings if reading.dtype == "float64" and reading.leaks]
     assert min(leaking) == scale
     there = answer_to(made, scale=scale)
     assert by_dtype(there, scale)["float64"].verdict == "leak in the code"
-    assert status_of(there, Plan(scale=scale), strict=False) == 1
+    assert status_of(there, scale, strict=False) == 1
 
 
 def test_scores_that_overflow_are_no_fault_of_the_mask():
@@ -156,7 +156,7 @@ def test_scores_that_overflow_are_no_fault_of_the_mask():
     assert half.overflows
     assert half.nan_rows == 32
     assert half.verdict == "untested"
-    assert status_of(answer, Plan(scale=1000.0), strict=True) == 0
+    assert status_of(answer, 1000.0, strict=True) == 0
     fused = by_dtype(answer_to("CausalMultihead", scale=1000.0), 1000.0)["float16"]
     assert fused.overflows
 
@@ -178,13 +178,13 @@ def test_what_cannot_be_run_is_said(made, words):
     answer = answer_to(made, factors=(1.0, 10.0))
     assert len(answer.readings) == 4  # and no larger scale is tried
     assert all(words in reading.remark for reading in answer.readings)
-    assert status_of(answer, Plan(), strict=False) == 3
+    assert status_of(answer, 1.0, strict=False) == 3
 
 
 def test_outputs_that_are_nan_fail_although_nothing_moves():
     answer = answer_to("AlwaysNaN")
     assert {(reading.verdict, reading.nan_rows) for reading in answer.readings} == {("untested", 32)}
-    assert status_of(answer, Plan(), strict=False) == 1
+    assert status_of(answer, 1.0, strict=False) == 1
 
 
 def test_a_module_of_one_dtype_is_judged_in_that():
@@ -331,7 +331,7 @@ def test_no_false_alarm(seed):
 def test_a_leak_is_found_whatever_else_the_module_does(made):
     answer = answer_to(made)
     assert {reading.verdict for reading in answer.readings} == {"leak in the code"}
-    assert status_of(answer, Plan(), strict=False) == 1
+    assert status_of(answer, 1.0, strict=False) == 1
 
 
 def test_a_float32_inside_a_float64_module_is_rounding():
@@ -350,7 +350,7 @@ def test_what_runs_in_one_dtype_alone_and_moves_is_not_called_clean():
             return self.inside(x.float()) + x.float().mean(1, keepdim=True)
 
     answer = answer_to(subjects.build(Leaks, "Leaks", Wishes()))
-    assert status_of(answer, Plan(), strict=False) == 3
+    assert status_of(answer, 1.0, strict=False) == 3
 
 
 def test_every_dtype_changes_the_same_tokens_or_some_of_them():
@@ -379,7 +379,7 @@ def test_a_specs_shape_may_hide_a_token_from_itself_and_rows_may_see_nothing(sha
     answer = answer_to(SpecSubject(spec), length=12)
     assert {reading.verdict for reading in answer.readings} == {"exactly zero"}
     assert {reading.nan_rows for reading in answer.readings} == {0}
-    assert status_of(answer, Plan(), strict=True) == 0
+    assert status_of(answer, 1.0, strict=True) == 0
 
 
 def test_complex_buffers_stay_complex():
@@ -411,4 +411,4 @@ def test_of_two_tokens_no_name_is_given_but_for_the_next_one(made):
 def test_a_module_that_exits_is_told():
     answer = answer_to("Exits")
     assert all("Exits raised SystemExit: 0" in reading.remark for reading in answer.readings)
-    assert status_of(answer, Plan(), strict=False) == 3
+    assert status_of(answer, 1.0, strict=False) == 3
