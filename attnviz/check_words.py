@@ -24,10 +24,10 @@ def line_of(reading: Reading) -> str:
         where.append("mixes the batch")
     if reading.nan_rows:
         where.append(
-            f"{reading.nan_rows} rows NaN" + (": Q·Kᵀ overflows, no fault of the mask" if reading.overflows else "")
+            f"{_rows(reading.nan_rows)} NaN" + (": Q·Kᵀ overflows, no fault of the mask" if reading.overflows else "")
         )
     if reading.lost_rows > 0:
-        where.append(f"{reading.lost_rows} rows lost most of their digits")
+        where.append(f"{_rows(reading.lost_rows)} lost most of the digits")
     if 0 < reading.positions < reading.length:
         where.append(f"{reading.positions} of {reading.length} tokens changed")
     if reading.remark:
@@ -84,8 +84,9 @@ def summary(answer: LeakAnswer, scale: float, status: int) -> list[str]:
         for larger, dtypes in sorted(first.items()):
             factor = (larger / scale) ** 2
             said.append(f"With inputs × {larger:g}, scores × {factor:,.10g}, it {words} in {', '.join(dtypes)}.")
+    rounds = " by more than rounding" if any(reading.verdict == "rounding" for reading in own) else ""
     said.append({
-        CLEAN: f"Clean: no output moves when a later token changes{_partly(own)}.", LEAKS: "It fails.",
+        CLEAN: f"Clean: no output moves{rounds} when a later token changes{_partly(own)}.", LEAKS: "It fails.",
         UNTESTED: "It could not be tested.",
     }[status])  # fmt: skip
     if outcome(answer, scale) == "unclear":
@@ -133,6 +134,10 @@ def as_object(
             ],
         },
     }  # fmt: skip
+
+
+def _rows(n: int) -> str:
+    return "1 row" if n == 1 else f"{n} rows"
 
 
 def _plain(number: float) -> float | str:

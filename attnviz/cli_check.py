@@ -33,7 +33,7 @@ def check_command(
     """The command ``check``. ``read_spec`` gives (spec, view) for the options of a spec, None where none is given."""
 
     @click.command(
-        "check", epilog="Exit status: 0 clean, 1 a leak in the code or NaN, 2 wrong arguments, 3 not tested.",
+        "check", epilog="Exit status: 0 clean, 1 a leak in the code, NaN, or another than --against, 2 usage, 3 not tested.",
         help="Test attention for leaks, on each device and in each dtype: a spec, an nn.Module class, a function that "
         "returns one, or a function x -> y.",
     )  # fmt: skip
@@ -78,6 +78,8 @@ def check_command(
         apart = words.differences(equal)
         if apart:
             status = words.LEAKS
+        elif equal is not None and all(found.same == "untested" for found in equal.found) and status == words.CLEAN:
+            status = words.UNTESTED
         if as_json:
             told = words.as_object(named, plan.length, plan.scale, plan.seed, last, status, equal, slope)
             click.echo(json.dumps(told, allow_nan=False))
@@ -184,7 +186,7 @@ def _against(
     stream = compare(subject, other, plan, shared)
     last: EqualAnswer | None = None
     if not quiet:
-        click.echo(f"against {target}, {shared}; apart: in eps of the largest")
+        click.echo(f"against {target}, {shared.words}; apart: in eps of the largest")
         click.echo(EQUAL_HEADING)
     while True:
         with _within(timeout, target):

@@ -10,7 +10,7 @@ from typing import Any
 
 from attnviz.questions.leak import Reading, text_map
 from attnviz.studies.leak import DTYPES, Plan, answers
-from attnviz.studies.leak.against import compare, share_weights
+from attnviz.studies.leak.against import Shared, compare, share_weights
 from attnviz.subjects import Subject, SubjectError, Wishes, build
 
 __all__ = ["assert_causal", "assert_equivalent"]
@@ -31,6 +31,7 @@ def assert_causal(
     eps of the largest output, passes where float64 shows no more; ``strict`` lets a leak of the arithmetic alone fail
     too.
     """
+    __tracebackhide__ = True  # a failure is the caller's
     if length < 2 or not scale > 0:
         raise ValueError(f"length is {length} and scale {scale:g}: a test needs two tokens and a scale above 0")
     subject = _subject(module, d_model)
@@ -55,16 +56,19 @@ def assert_equivalent(
 
     Where names and shapes of their weights agree, ``other`` takes those of ``one`` first (``share``), in place.
     """
+    __tracebackhide__ = True
     subjects = _subject(one, d_model), _subject(other, d_model)
-    shared = share_weights(one, other) if share else "each as it is"
+    shared = share_weights(one, other) if share else Shared("each as it is")
     *_, last = compare(*subjects, Plan((device,), _checked(dtypes), length, scale, seed), shared)
     for found in last.found:
         if found.same == "differ":
             where = f", most at token {found.token}" if found.token is not None else ""
             far = found.remark or f"outputs {found.outputs:.3g} eps, gradients {found.gradients:.3g} eps apart{where}"
-            raise AssertionError(f"{subjects[0].name} and {subjects[1].name} differ in {found.dtype} ({shared}): {far}")
+            raise AssertionError(
+                f"{subjects[0].name} and {subjects[1].name} differ in {found.dtype} ({shared.words}): {far}"
+            )
     if all(found.same == "untested" for found in last.found):
-        raise AssertionError(f"they could not be compared: {last.found[0].remark}")
+        raise AssertionError(f"they could not be compared: {last.found[0].remark} ({shared.words})")
 
 
 def _subject(module: Callable[..., Any], d_model: int | None) -> Subject:

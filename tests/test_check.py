@@ -111,7 +111,7 @@ def test_a_spec_by_its_options_or_its_file(capsys, tmp_path):
     (["nowhere.py:Class"], 2, "there is no file 'nowhere.py'"),
     (["no.such.module:Class"], 2, "there is no module 'no.such.module'"),
     (["Attention"], 2, "names no module: give FILE.py:NAME"),
-    ([named("Atention")], 2, "has no 'Atention': there are Attention"),
+    ([named("Atention")], 2, "has no 'Atention': did you mean Attention"),
     ([named("FromConfig")], 2, "wants config: give --arg config=…, or name a function that builds it"),
     ([named("Config")], 2, "is a class, but no nn.Module"),
     ([named("Attention"), "--arg", "depth=2"], 2, "takes no depth: its arguments are d_in, d_out, context_length"),
@@ -329,3 +329,15 @@ def test_nothing_is_left_beside_a_file_and_its_neighbours_stand_in_for_nothing(c
     (tmp_path / "json.py").write_text("raise RuntimeError('a neighbour ran')\n")
     assert check(capsys, f"{tmp_path / 'mine.py'}:f", "--length", "4")[0] == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["json.py", "mine.py"]
+
+
+def test_other_weights_are_not_called_another_function(capsys):
+    status, lines, _ = check(capsys, named("Attention"), "--against", named("SideBySide"), "--length", "6")
+    assert status == 3
+    assert any("their weights are not the same" in line for line in lines)
+    assert not any(line.startswith("They differ") for line in lines)
+
+
+def test_rounding_is_not_called_not_moving(capsys):
+    _, lines, _ = check(capsys, named("ThreeStep"), "--length", "8", "--dtype", "float32")
+    assert lines[-1] == "Clean: no output moves by more than rounding when a later token changes."

@@ -82,5 +82,7 @@ def _instead(module: ModuleType, name: str) -> str:
         if not key.startswith("_") and (inspect.isclass(value) or callable(value))
         and getattr(value, "__module__", None) == module.__name__
     ]  # fmt: skip
-    near = get_close_matches(name, own, 3, 0.5) or own[:6]
-    return f": there are {', '.join(near)}" if near else ""
+    near = get_close_matches(name, own, 3, 0.6)
+    if near:
+        return f": did you mean {' or '.join(near)}?"
+    return f": there are {', '.join(own[:8])}{' …' if len(own) > 8 else ''}" if own else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Final
 
 import torch
@@ -18,10 +19,18 @@ SAME_EPS: Final = 256.0
 fewer: a fiftieth of the largest number, and 8 at least."""
 
 
-def share_weights(one: object, other: object) -> str:
-    """Load ``one``'s state into ``other`` where names and shapes agree; what was done, in words."""
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What two modules' weights are, in ``words``; whether they are the ``same``, or there are none."""
+
+    words: str
+    same: bool = True
+
+
+def share_weights(one: object, other: object) -> Shared:
+    """Copy ``one``'s weights into ``other`` where names and shapes agree."""
     if not isinstance(one, nn.Module) or not isinstance(other, nn.Module):
-        return "each as it was built: functions have no weights to copy"
+        return Shared("each as it was built: functions have no weights to copy")
     given, taking = dict(one.named_parameters()), dict(other.named_parameters())
     if {k: v.shape for k, v in given.items()} == {k: v.shape for k, v in taking.items()}:
         with torch.no_grad():
@@ -29,10 +38,12 @@ def share_weights(one: object, other: object) -> str:
                 weight.copy_(given[name])
         own = dict(other.named_buffers())  # a mask among them is a module's own, and is not copied
         odd = [name for name, buffer in one.named_buffers() if name not in own or not _same(buffer, own[name])]
-        return f"with the same weights; buffers that differ: {', '.join(odd)}" if odd else "with the same weights"
+        return Shared(
+            f"with the same weights; buffers that differ: {', '.join(odd)}" if odd else "with the same weights"
+        )
     odd = sorted(set(given) ^ set(taking)) or sorted(k for k in given if given[k].shape != taking[k].shape)
     names = ", ".join(odd[:4]) + (" …" if len(odd) > 4 else "")
-    return f"each with the weights of the seed: {names} are not in both alike"
+    return Shared(f"each with the weights of the seed: {names} are not in both alike", same=False)
 
 
 def _same(one: Tensor, other: Tensor) -> bool:
@@ -40,7 +51,7 @@ def _same(one: Tensor, other: Tensor) -> bool:
 
 
 def compare(
-    one: Testable, other: Testable, plan: Plan, shared: str, cancelled: Callable[[], bool] = lambda: False
+    one: Testable, other: Testable, plan: Plan, shared: Shared, cancelled: Callable[[], bool] = lambda: False
 ) -> Iterator[EqualAnswer]:
     """An answer after each device and dtype, the finest dtype first. Ends early once ``cancelled``."""
     dtypes = sorted(plan.dtypes, key=FINEST_FIRST.index)
@@ -49,8 +60,11 @@ def compare(
     for done, (device, dtype) in enumerate(wanted, 1):
         if cancelled():
             return
-        found.append(_compared(one, other, plan, device, dtype))
-        yield EqualAnswer(done, len(wanted), tuple(found), shared)
+        equality = _compared(one, other, plan, device, dtype)
+        if equality.same == "differ" and not shared.same:  # as other weights must
+            equality = replace(equality, same="untested", remark="their weights are not the same")
+        found.append(equality)
+        yield EqualAnswer(done, len(wanted), tuple(found), shared.words)
 
 
 def _compared(one: Testable, other: Testable, plan: Plan, device: str, dtype: str) -> Equality:

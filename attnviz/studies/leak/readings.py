@@ -32,6 +32,9 @@ _BUDGET: Final = {"float64": 1e10, "float32": 1e10, "bfloat16": 1e10, "float16":
 """Multiplications and additions that the positions of one reading may cost."""
 
 _FURTHER: Final = 0.1  # of the budget, for scales that give no verdict
+_RESTLESS: Final = (
+    "differs from itself: the same input gives another output each time, as dropout does that is drawn in eval mode too"
+)
 _LEAST: Final = 6
 _DRAWS: Final = 3  # of what a token is changed to: what rounds or counts may miss one
 _SMALL: Final = 2e9
@@ -155,7 +158,7 @@ def _take(
             t.to(device, kind) for t in movement.inputs_of(plan.length, subject.d, scale, plan.seed, 1 + _DRAWS)
         )
         if not movement.repeats_itself(call, start):
-            return _Taken(replace(nothing, remark="differs from itself: the same input gives another output each time"))
+            return _Taken(replace(nothing, remark=_RESTLESS))
         mixing = movement.mixes_batch(call, start, others[0])
         positions = _positions(subject, plan.length, _BUDGET[dtype] * (1.0 if factor == 1 else _FURTHER))
         if len(positions) < plan.length:

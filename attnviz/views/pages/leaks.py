@@ -369,6 +369,8 @@ def verdict_words(answer: LeakAnswer, scale: float, tokens: Sequence[str] = ()) 
     if came == "arithmetic":
         dtypes = ", ".join(dict.fromkeys(r.dtype for r in own if r.verdict == "leak in the arithmetic"))
         return _tr("The code is clean; the arithmetic of {dtypes} leaks.").format(dtypes=dtypes), "leak"
+    if any(reading.verdict == "rounding" for reading in own):
+        return _tr("Clean: no output moves by more than rounding when a later token changes."), "good"
     return _tr("Clean: no output moves when a later token changes."), "good"
 
 
