@@ -33,7 +33,7 @@ def check_command(
     """The command ``check``. ``read_spec`` gives (spec, view) for the options of a spec, None where none is given."""
 
     @click.command(
-        "check", epilog="Exit status: 0 clean, 1 a leak in the code, NaN, or another than --against, 2 usage, 3 not tested.",
+        "check", epilog="Exit status: 0 clean, 1 a leak in the code, NaN or not --against, 2 usage, 3 not tested.",
         help="Test attention for leaks, on each device and in each dtype: a spec, an nn.Module class, a function that "
         "returns one, or a function x -> y.",
     )  # fmt: skip
