@@ -178,7 +178,7 @@ def studies(_repeats):
     """
     spec = make_spec(RandomEmbeddings(length=1024), num_heads=12, dropout=0.1)
     lines = []
-    for page_name in ("masks", "dropout", "heads", "rounds", "exam", "ahead", "compare"):
+    for page_name in ("masks", "dropout", "heads", "rounds", "exam", "ahead", "compare", "leaks", "forms"):
         with window_on(spec, view=None) as program:
             settle(program)
             if page_name == "compare":
