@@ -59,6 +59,8 @@ def check_command(
             signal.signal(signal.SIGINT, signal.SIG_DFL)  # who holds Python's lock hears no handler of Python's
         if image is not None and not image.resolve().parent.is_dir():
             raise click.UsageError(f"--image: there is no folder {str(image.parent)!r}")
+        if image is not None and image.is_dir():
+            raise click.UsageError(f"--image: {str(image)!r} is a folder: name a file in it")
         own = {name: options.pop(name) for name in ("arguments", "call", "input_scale")}
         if target is not None and target.lower().endswith(".json"):
             options["spec_file"], target = target, None
@@ -109,6 +111,8 @@ def _subject(
 
     given = {name: value for name, value in options.items() if value is not None}
     length = given.get("length", 32)
+    if not 0 <= given.get("seed", 0) < 1 << 63:
+        raise click.UsageError(f"--seed is {given['seed']}: give 0 to {(1 << 63) - 1}")
     wishes = subjects.Wishes(
         given.get("d_model", 64), given.get("num_heads", 4), length, given.get("seed", 0),
         _arguments(own["arguments"]), own["call"],
@@ -236,7 +240,7 @@ def _arguments(given: Sequence[str]) -> dict[str, Any]:
             raise click.UsageError(f"--arg {one!r}: give NAME=VALUE, such as --arg n_layers=2")
         try:
             found[name] = ast.literal_eval(value)
-        except (ValueError, SyntaxError):
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
             found[name] = value
     return found
 
@@ -265,9 +269,7 @@ def _within(seconds: float, target: str) -> Iterator[None]:
     watcher = threading.Thread(target=watch, name="attnviz-timeout", daemon=True)
     watcher.start()
     ours = bool(click.get_current_context().obj) and hasattr(signal, "setitimer")
-    if (
-        ours
-    ):  # and where a loop in C holds Python's lock, so that no thread of it can watch, the system ends the process
+    if ours:  # where a loop in C holds Python's lock, no thread can watch: the system ends the process
         signal.setitimer(signal.ITIMER_REAL, seconds + _GRACE_S)
     try:
         with redirect_stdout(sys.stderr):

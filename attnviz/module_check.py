@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -91,7 +92,9 @@ class ModuleCheck(QObject):
         self._process = None
         process.deleteLater()
         if how is QProcess.ExitStatus.CrashExit:
-            self.ended.emit(3, self.tr("the process that ran it crashed"))
+            late = status == getattr(signal, "SIGALRM", None)  # as `check` ends what holds Python's lock
+            crashed = self.tr("the process that ran it crashed")
+            self.ended.emit(3, self.tr("it did not answer within a minute") if late else crashed)
             return
         own = [line.removeprefix("attnviz: ") for line in said if line.startswith("attnviz: ")]
         self.ended.emit(status, (own or said or [""])[-1])

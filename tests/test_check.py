@@ -341,3 +341,90 @@ def test_other_weights_are_not_called_another_function(capsys):
 def test_rounding_is_not_called_not_moving(capsys):
     _, lines, _ = check(capsys, named("ThreeStep"), "--length", "8", "--dtype", "float32")
     assert lines[-1] == "Clean: no output moves by more than rounding when a later token changes."
+
+
+def written(folder, text):
+    file = folder / "theirs.py"
+    file.write_text(f"import torch\nfrom torch import nn\nfrom torch.nn import functional as F\n{text}\n")
+    return file
+
+
+@pytest.mark.parametrize(
+    ("inside", "init"),
+    [
+        ("self.dim = d_model // num_heads", "d_model, num_heads"),
+        ("self.hidden_size = 4 * embed_dim", "embed_dim"),
+        ("self.pos = nn.Linear(1, 4)", "d_model"),
+    ],
+)
+def test_an_inputs_width_is_the_one_that_the_module_was_built_with(capsys, tmp_path, inside, init):
+    width = init.split(",")[0]
+    file = written(
+        tmp_path,
+        f"class Own(nn.Module):\n    def __init__(self, {init}):\n        super().__init__()\n        {inside}\n"
+        f"        self.out = nn.Linear({width}, {width})\n    def forward(self, x):\n        return self.out(x)",
+    )
+    assert check(capsys, f"{file}:Own", "--length", "4")[0] == 0
+
+
+def test_inputs_too_large_for_a_dtype_are_no_fault_of_the_module(capsys, tmp_path):
+    file = written(tmp_path, "def same(x):\n    return x")
+    status, lines, _ = check(capsys, f"{file}:same", "--length", "4", "--scale", "1e6")
+    assert status == 0
+    assert any("float16" in line and "themselves too large for float16" in line for line in lines)
+
+
+def test_outputs_that_nothing_moves_clear_nobody(capsys, tmp_path):
+    file = written(tmp_path, "def still(x):\n    return torch.ones_like(x)")
+    status, lines, _ = check(capsys, f"{file}:still", "--length", "4")
+    assert (status, lines[-1]) == (3, "It could not be tested.")
+    assert any("no output depends on the input" in line for line in lines)
+
+
+def test_a_sum_that_is_constant_hides_no_derivative(capsys, tmp_path):
+    file = written(tmp_path, "def leaks(x):\n    return F.layer_norm(x + x.mean(1, keepdim=True), (x.shape[-1],))")
+    _, lines, _ = check(capsys, f"{file}:leaks", "--length", "6", "--gradient", "--json")
+    assert json.loads(lines[0])["gradient"]["largest"] > 1e-3
+
+
+def test_derivatives_that_are_no_numbers_say_so(capsys, tmp_path):
+    file = written(
+        tmp_path,
+        "def empty(x):\n    above = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(0)\n"
+        "    return (x @ x.mT).masked_fill(above, -torch.inf).softmax(-1) @ x",
+    )
+    _, lines, _ = check(capsys, f"{file}:empty", "--length", "6", "--gradient")
+    assert "By gradient: some derivatives are NaN" in lines
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "status", "words"),
+    [
+        ("same", ("--seed", str(1 << 70)), 2, "--seed is"),
+        ("same", ("--image", "."), 2, "is a folder"),
+        ("absent", (), 3, "could not be looked up: RuntimeError: not here"),
+        ("Fails", (), 3, "raised ValueError: no"),
+        ("same", ("--arg", "causal={[]: 1}"), 2, "causal"),
+    ],
+)
+def test_what_fails_on_the_way_is_no_leak(capsys, tmp_path, name, more, status, words):
+    file = written(
+        tmp_path,
+        "def same(x):\n    return x\ndef __getattr__(name):\n    raise RuntimeError('not here')\n"
+        "class Fails(nn.Module):\n    def __init__(self):\n        raise ValueError('no')\n"
+        "Fails.__module__ = 'nowhere'",
+    )
+    ended, _, err = check(capsys, f"{file}:{name}", *more)
+    assert ended == status
+    assert words in err
+
+
+def test_a_class_typed_where_there_is_no_file_is_tested():
+    text = (
+        "from torch import nn\nfrom attnviz.testing import assert_causal\n"
+        "class Own(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.p = nn.Linear(8, 8)\n"
+        "    def forward(self, x):\n        return self.p(x)\n"
+        "assert_causal(Own(), length=4)\nprint('clean')"
+    )
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "clean\n"), done.stderr

@@ -20,7 +20,7 @@ Verdict = Literal[
     "exactly zero", "rounding", "leak in the code", "leak in the arithmetic", "cannot tell", "leaks", "untested"
 ]  # fmt: skip
 """*Cannot tell*: it moves, and there is no float64 beside it. *Leaks*: at a scale of which no more is asked.
-*Untested*: nothing could be run, or no output is a number."""
+*Untested*: nothing could be run, no output is a number, or none depends on the input."""
 
 
 Pattern = Literal[

@@ -11,7 +11,7 @@ from typing import Any, Final
 import torch
 from torch import nn
 
-from attnviz.subjects.calling import Subject, is_function_of_inputs
+from attnviz.subjects.calling import Subject, file_of, is_function_of_inputs
 from attnviz.subjects.errors import SubjectError, raised
 
 WIDTHS: Final = ("d_model", "d_in", "embed_dim", "n_embd", "hidden_size", "dim", "d_embed", "emb_dim", "embed_size")
@@ -68,17 +68,16 @@ def _built(make: Callable[..., object], name: str, wishes: Wishes) -> Subject:
         raise
     except BaseException as error:  # sys.exit too
         shown = ", ".join(f"{key}={value!r}" for key, value in given.items())
-        file = inspect.getsourcefile(make) if inspect.isclass(make) or inspect.isfunction(make) else None
         raise SubjectError(
-            f"{name}({shown}) raised {raised(error, file)}: --arg NAME=VALUE gives another value"
+            f"{name}({shown}) raised {raised(error, file_of(make))}: --arg NAME=VALUE gives another value"
         ) from error
     if not isinstance(made, nn.Module):
         if callable(made):
-            return Subject(name, made, _width(given, wishes), wishes.call)
+            return Subject(name, made, _given_width(given) or wishes.d_model, wishes.call)
         raise SubjectError(
             f"{name} returns {type(made).__name__}: return an nn.Module, or take x and return y", "asked"
         )
-    return Subject(name, made, width_of(made) or _width(given, wishes), wishes.call)
+    return Subject(name, made, _given_width(given) or width_of(made) or wishes.d_model, wishes.call)
 
 
 def arguments_for(make: Callable[..., object], name: str, wishes: Wishes) -> dict[str, Any]:
@@ -130,8 +129,9 @@ def _value_for(key: str, wishes: Wishes, *, wanted: bool) -> tuple[Any] | None:
     return (_IF_WANTED[key],) if key in _IF_WANTED else None
 
 
-def _width(given: Mapping[str, Any], wishes: Wishes) -> int:
-    return next((int(given[key]) for key in WIDTHS if isinstance(given.get(key), int)), wishes.d_model)
+def _given_width(given: Mapping[str, Any]) -> int | None:
+    """What it was built with; its own attributes of these names may be a head's width or an MLP's."""
+    return next((int(given[key]) for key in WIDTHS if isinstance(given.get(key), int)), None)
 
 
 def width_of(module: nn.Module) -> int | None:

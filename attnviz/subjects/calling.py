@@ -63,7 +63,7 @@ class Subject:
                     f"{self.name} cannot be moved to {device} {_short(dtype)}: {raised(error)}"
                 ) from error
         times = 3 if self._takes_three() else 1
-        file = _file_of(self.run)
+        file = file_of(self.run)
 
         def called(x: Tensor) -> Tensor:
             """Outputs of their own: a module may write into its inputs, or into what it gave before."""
@@ -131,11 +131,12 @@ def _tensors(out: object) -> list[Tensor]:
     return [one for one in out if isinstance(one, Tensor)] if isinstance(out, tuple | list) else []
 
 
-def _file_of(run: Callable[..., Any]) -> str | None:
+def file_of(run: Callable[..., Any]) -> str | None:
+    """The file in which ``run`` or its class is written; None where there is none."""
     kind = type(run) if isinstance(run, nn.Module) else run
     try:
         return inspect.getsourcefile(kind)
-    except TypeError:
+    except (TypeError, OSError):  # built in; or typed where there is no file, as in python -c
         return None
 
 

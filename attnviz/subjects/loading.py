@@ -24,9 +24,14 @@ def find(target: str) -> object:
     module = _from_file(Path(where)) if _is_file(where) else _imported(where)
     found: object = module
     for part in name.split("."):
-        if not hasattr(found, part):
-            raise SubjectError(f"{where} has no {name!r}{_instead(module, name)}", "asked")
-        found = getattr(found, part)
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            raise SubjectError(f"{where} has no {name!r}{_instead(module, name)}", "asked") from None
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # a module may answer for names itself
+            raise SubjectError(f"{target} could not be looked up: {raised(error)}") from error
     return found
 
 

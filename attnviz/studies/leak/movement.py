@@ -40,6 +40,10 @@ class Movement:
         unit = self.eps * self.largest
         return self.moved / unit if unit > 0 else torch.where(self.moved > 0, math.inf, self.moved)
 
+    def anything(self) -> bool:
+        """Whether any token moved any output: where none did, there was nothing to see."""
+        return bool((self.moved > 0).any())
+
     def lost(self) -> Tensor:
         """Outputs bool (L,) that are no numbers, before a change or after one."""
         return self.nan_rows | torch.isinf(self.moved).any(1)
@@ -143,12 +147,15 @@ def inner_eps(call: Call, start: Tensor, largest: float) -> float:
 
 
 def gradients(call: Call, start: Tensor) -> Tensor:
-    """The largest |∂ output t / ∂ input s| at [t, s], float64 (L, L), summed over the output's features first.
+    """The largest |∂ output t / ∂ input s| at [t, s], float64 (L, L), of a fixed random weighing of t's features.
 
+    A plain sum would not do: it is constant behind a LayerNorm or a softmax. NaN where a derivative is.
     Raises what the module raises where it has no gradient.
     """
     given = start.detach().clone().requires_grad_()
     with torch.enable_grad():
         out = call(given[None])[0]
-        rows = [torch.autograd.grad(row.sum(), given, retain_graph=True)[0].abs().amax(-1) for row in out]
+        generator = torch.Generator().manual_seed(out.shape[-1])
+        weights = torch.randn(out.shape[-1], generator=generator, dtype=torch.float64).to(out)
+        rows = [torch.autograd.grad((row * weights).sum(), given, retain_graph=True)[0].abs().amax(-1) for row in out]
     return torch.stack(rows).to("cpu", torch.float64)

@@ -120,7 +120,10 @@ def by_gradient(subject: Testable, plan: Plan) -> GradientReading:
     except Exception as error:  # a module need not have one
         words = getattr(error, "sentence", None) or f"{type(error).__name__}: {' '.join(str(error).split())}"
         return GradientReading(device, dtype, remark=words)
-    hidden = subject.hidden(plan.length) & ~torch.eye(plan.length, dtype=torch.bool) & (slopes > 0)
+    hidden = subject.hidden(plan.length) & ~torch.eye(plan.length, dtype=torch.bool)
+    if bool(torch.isnan(slopes[hidden]).any()):
+        return GradientReading(device, dtype, remark="some derivatives are NaN")
+    hidden = hidden & (slopes > 0)
     pair = None
     if bool(hidden.any()):
         place = int(torch.where(hidden, slopes, 0.0).argmax())
@@ -157,6 +160,8 @@ def _take(
         start, *others = (
             t.to(device, kind) for t in movement.inputs_of(plan.length, subject.d, scale, plan.seed, 1 + _DRAWS)
         )
+        if not all(bool(torch.isfinite(t).all()) for t in (start, *others)):
+            return _Taken(replace(nothing, remark=f"inputs × {scale:g} are themselves too large for {dtype}"))
         if not movement.repeats_itself(call, start):
             return _Taken(replace(nothing, remark=_RESTLESS))
         mixing = movement.mixes_batch(call, start, others[0])
@@ -176,7 +181,8 @@ def _take(
     nothing_seen = hidden.all(1)
     hidden = hidden & ~torch.eye(plan.length, dtype=torch.bool)  # a token's own query moves its own output
     figure = max(moved.largest_over(hidden), mixing if mixing > ROUNDING_EPS else 0.0)
-    readable = bool((hidden & moved.changed[None] & ~torch.isnan(moved.moved)).any())
+    finest = moved if reference is None or reference.movement is None else reference.movement
+    readable = finest.anything() and bool((hidden & moved.changed[None] & ~torch.isnan(moved.moved)).any())
     verdict: Verdict = "untested" if bool(hidden.any()) and not readable else "rounding"
     if readable and factor != 1:
         verdict = "leaks" if figure > ROUNDING_EPS else "rounding" if figure else "exactly zero"
@@ -201,7 +207,8 @@ def _may_be_single(moved: Movement, hidden: Tensor) -> bool:
 
 def _remark(moved: Movement, dtype: str, *, readable: bool) -> str:
     if not readable:
-        return "no output is a number"
+        still = not moved.anything() and not bool(moved.nan_rows.any())
+        return "no output depends on the input" if still else "no output is a number"
     return "computes in float32 inside" if dtype == _REFERENCE and moved.eps > torch.finfo(torch.float64).eps else ""
 
 
