@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from attnviz.spec import AttentionSpec, View
     from attnviz.studies.leak import Plan, Testable
     from attnviz.subjects import Wishes
+
+_Answer = TypeVar("_Answer")
 
 MOST_TOKENS: Final = 1024
 _GRACE_S: Final = 2.0
@@ -157,21 +159,17 @@ def _read(
     from attnviz.leak_lines import to_line
     from attnviz.studies.leak import answers
 
-    stream, last = answers(subject, plan), None
+    stream = answers(subject, plan)
+    last: LeakAnswer | None = None
     if not (quiet or lines):
         click.echo(f"{target}: {plan.length} tokens, seed {plan.seed}; moved: in eps of the largest output")
         click.echo(HEADING)
-    while True:
-        with _within(timeout, target):
-            answer = next(stream, None)
-        if answer is None:
-            break
-        last = answer
+    for last in _each(stream, timeout, target):
         if lines:
-            click.echo(f"\n{to_line(answer)}")  # a line of its own, whatever the module printed before
+            click.echo(f"\n{to_line(last)}")  # a line of its own, whatever the module printed before
             sys.stdout.flush()
         elif not quiet:
-            click.echo(line_of(answer.readings[-1]))
+            click.echo(line_of(last.readings[-1]))
     assert last is not None  # noqa: S101 (a plan has readings)
     return last
 
@@ -192,14 +190,9 @@ def _against(
     if not quiet:
         click.echo(f"against {target}, {shared.words}; apart: in eps of the largest")
         click.echo(EQUAL_HEADING)
-    while True:
-        with _within(timeout, target):
-            answer = next(stream, None)
-        if answer is None:
-            break
-        last = answer
+    for last in _each(stream, timeout, target):
         if not quiet:
-            click.echo(equality_line(answer.found[-1]))
+            click.echo(equality_line(last.found[-1]))
     assert last is not None  # noqa: S101 (a plan has dtypes)
     return last
 
@@ -249,6 +242,16 @@ def _devices() -> tuple[str, ...]:
     from attnviz.attention.devices import TorchBackend
 
     return tuple(device.name for device in TorchBackend().devices())
+
+
+def _each(stream: Iterator[_Answer], timeout: float, target: str) -> Iterator[_Answer]:
+    """The answers of ``stream``, each within ``timeout`` seconds."""
+    while True:
+        with _within(timeout, target):
+            answer = next(stream, None)
+        if answer is None:
+            return
+        yield answer
 
 
 @contextmanager

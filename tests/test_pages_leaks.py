@@ -1,6 +1,7 @@
 """The Leaks page by mouse and keys, the process that checks a file, and what the two say to each other."""
 
 import json
+import sys
 from pathlib import Path
 
 import leaky_modules
@@ -214,6 +215,16 @@ def test_a_check_that_is_begun_again_says_nothing_of_the_one_before(qtbot):
         check.start(FILE, "Attention", (), 1.0, 8)
     assert [answer.done for answer in said] == [*range(1, 17)]
     assert {reading.verdict for reading in said[-1].readings} <= {"exactly zero", "untested"}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signal there")
+def test_a_check_that_the_system_ended_says_that_it_did_not_answer(qtbot, tmp_path):
+    file = tmp_path / "held.py"
+    file.write_text("import os, signal\nos.kill(os.getpid(), signal.SIGALRM)\n")  # as the timer of `check` does
+    check = ModuleCheck()
+    with qtbot.waitSignal(check.ended, timeout=60_000) as ended:
+        check.start(file, "f", (), 1.0, 8)
+    assert ended.args == [3, "it did not answer within a minute"]
 
 
 # --------------------------------------------------------------------------------------------------- lines and pictures
