@@ -43,7 +43,6 @@ class ComparePage(Page):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._asked: Question | None = None
         self._answer: CompareAnswer | None = None
         self._swapped = False
         self._head = 0
@@ -108,8 +107,7 @@ class ComparePage(Page):
         question = self.question()
         if question is None:
             self._answer = None
-        if self.active and question != self._asked:
-            self._asked = question
+        if self.is_new(question):
             if question is not None:
                 self.ask()
             elif self.running:
@@ -121,11 +119,6 @@ class ComparePage(Page):
     @staticmethod
     def _n_heads(snapshot: Snapshot) -> int:
         return 0 if snapshot.pinned is None else min(snapshot.pinned.spec.num_heads, snapshot.spec.num_heads)
-
-    def set_active(self, active: bool) -> None:
-        if not active and self.running:
-            self._asked = None
-        super().set_active(active)
 
     def question(self) -> Question | None:
         pair = self._pair()

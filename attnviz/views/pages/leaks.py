@@ -56,7 +56,6 @@ class LeaksPage(Page):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._asked: Question | None = None
         self._answer: LeakAnswer | None = None
         self._file: Path | None = None
         self._own = False
@@ -158,16 +157,10 @@ class LeaksPage(Page):
         if self._own or not self.active:
             return
         question = self.question()
-        if question is not None and question != self._asked:
-            self._asked = question
+        if question is not None and self.is_new(question):
             self._answer, self._tested = None, self.scale.value()
             self._show()
             self.ask()
-
-    def set_active(self, active: bool) -> None:
-        if not active and self.running:
-            self._asked = None  # what was called off is asked again
-        super().set_active(active)
 
     def question(self) -> Question | None:
         if self.snapshot is None or self._own:

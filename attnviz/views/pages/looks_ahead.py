@@ -22,7 +22,6 @@ class LooksAheadPage(Page):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.answer: FutureShareAnswer | None = None
-        self._asked: Question | None = None
         self.seed = QSpinBox()
         self.seed.setRange(0, 99_999)
         self.seed.setValue(_LESSON_SEED)
@@ -59,11 +58,6 @@ class LooksAheadPage(Page):
         super().present(snapshot)
         if self.active and self.question() != self._asked:  # what a person has stopped stays so
             self.ask()
-
-    def set_active(self, active: bool) -> None:
-        if not active and self.running:
-            self._asked = None  # what was called off begins again when the page comes back
-        super().set_active(active)
 
     def set_up(self) -> None:
         """Take the lesson's own seed; asks nothing."""

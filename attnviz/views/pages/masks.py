@@ -85,7 +85,6 @@ class MasksPage(Page):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._asked: Question | None = None
         self._answer: GalleryAnswer | None = None
         self.exhibits = Exhibits()
         self.exhibits.chosen.connect(self._on_chosen)
@@ -148,18 +147,12 @@ class MasksPage(Page):
         self._in_use.setText(in_use_words(snapshot))
         self._in_use.setVisible(bool(self._in_use.text()))
         question = self.question()
-        if self.active and question != self._asked:
-            self._asked = question
+        if self.is_new(question):
             if question is None:
                 self._answer = None
                 self.exhibits.clear()
             self._say_question()
             self.ask()
-
-    def set_active(self, active: bool) -> None:
-        if not active and self.running:
-            self._asked = None  # what was called off is asked again
-        super().set_active(active)
 
     def question(self) -> Question | None:
         if self.snapshot is None:

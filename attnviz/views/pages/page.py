@@ -34,6 +34,7 @@ class Page(QFrame):
         self.latest: Answer | None = None
         """What the study of this page has answered last."""
         self.parts: dict[str, tuple[QWidget, ...]] = {}
+        self._asked: Question | None = None
         self._running: str | None = None
         self._sentence = QLabel()
         self._sentence.setProperty("role", "second")
@@ -117,9 +118,18 @@ class Page(QFrame):
         """The page came into sight, or went out of it: its study is then called off."""
         self.active = active
         if not active:
+            if self.running:
+                self._asked = None  # what was called off is asked again when the page comes back
             self.call_off()
         elif self.snapshot is not None:
             self.present(self.snapshot)
+
+    def is_new(self, question: Question | None) -> bool:
+        """Whether the page is in sight and ``question`` is another than it asked last; it then counts as asked."""
+        if not self.active or question == self._asked:
+            return False
+        self._asked = question
+        return True
 
     def ask(self) -> None:
         """Begin the study that `question` describes, if the page is in sight."""

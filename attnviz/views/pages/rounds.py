@@ -41,7 +41,6 @@ class RoundsPage(Page):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.answer: RoundsAnswer | None = None
-        self._asked: RoundsQuestion | None = None
         self._wanted = 1  # the round that a person looks at, whatever is asked anew
         self.timer = QTimer(self, interval=_PLAY_MS)
         self.timer.timeout.connect(self._on_tick)
@@ -85,8 +84,7 @@ class RoundsPage(Page):
     def present(self, snapshot: Snapshot) -> None:
         super().present(snapshot)
         question = self._question(snapshot)
-        if question != self._asked and self.active:
-            self._asked = question
+        if self.is_new(question):
             self._forget()
             self.say(self.tr("A model writes one token a round. Does it see in each round what training showed it?"))
             self.ask()
@@ -108,8 +106,6 @@ class RoundsPage(Page):
     def set_active(self, active: bool) -> None:
         if not active:
             self._halt()
-            if self.running:
-                self._asked = None  # what was called off begins again when the page comes back
         super().set_active(active)
 
     def _forget(self) -> None:
@@ -183,7 +179,7 @@ class RoundsPage(Page):
             self.say(self._told(answer))
 
     def _told(self, answer: RoundsAnswer) -> str:
-        spec = self._asked.spec if self._asked is not None else None
+        spec = self._spec_asked()
         whole = self._pass_words()
         if answer.exact:
             return self.tr(
@@ -211,9 +207,13 @@ class RoundsPage(Page):
         )
         return f"{told} {why}"
 
+    def _spec_asked(self) -> AttentionSpec | None:
+        return self._asked.spec if isinstance(self._asked, RoundsQuestion) else None
+
     def _pass_words(self) -> str:
         """What the one pass is called: masked, where there is a mask."""
-        unmasked = self._asked is not None and self._asked.spec.mask == "none"
+        spec = self._spec_asked()
+        unmasked = spec is not None and spec.mask == "none"
         return self.tr("one pass") if unmasked else self.tr("one masked pass")
 
     def show_look(self) -> None:
