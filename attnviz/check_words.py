@@ -12,6 +12,7 @@ CLEAN, LEAKS, ASKED, UNTESTED = 0, 1, 2, 3
 """Exit statuses."""
 
 HEADING: Final = f"{'device':8}{'dtype':10}{'inputs':>8}  {'verdict':24}{'moved':>10}  where"
+NOT_COMPARED: Final = "Whether the two are the same could not be tested."
 EQUAL_HEADING: Final = f"{'device':8}{'dtype':10}{'':>8}  {'verdict':24}{'outputs':>10}{'gradients':>12}"
 
 
@@ -120,7 +121,7 @@ def as_object(
             for r in answer.readings
         ],
         "gradient": None if slope is None else {
-            "device": slope.device, "dtype": slope.dtype, "largest": _plain(slope.hidden), "pair": slope.at,
+            "device": slope.device, "dtype": slope.dtype, "largest": _plain(slope.hidden_slope), "pair": slope.at,
             "remark": slope.remark,
         },
         "against": None if equal is None else {
@@ -151,4 +152,4 @@ def gradient_line(slope: GradientReading) -> str:
     if slope.at is None:
         return f"By gradient in {slope.dtype}: no output depends on a later token."
     row, col = slope.at
-    return f"By gradient in {slope.dtype}: output {row} depends on token {col}, by up to {slope.hidden:.3g}."
+    return f"By gradient in {slope.dtype}: output {row} depends on token {col}, by up to {slope.hidden_slope:.3g}."

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from attnviz.questions.leak import EqualAnswer, GradientReading, LeakAnswer
+    from attnviz.questions.leak import EqualAnswer, LeakAnswer
     from attnviz.spec import AttentionSpec, View
     from attnviz.studies.leak import Plan, Testable
     from attnviz.subjects import Wishes
@@ -63,7 +63,9 @@ def check_command(
             raise click.UsageError(f"--image: there is no folder {str(image.parent)!r}")
         if image is not None and image.is_dir():
             raise click.UsageError(f"--image: {str(image)!r} is a folder: name a file in it")
-        own = {name: options.pop(name) for name in ("arguments", "call", "input_scale")}
+        own: dict[str, Any] = {name: options.pop(name) for name in ("arguments", "call", "input_scale")} | {
+            "gradient": gradient
+        }
         if target is not None and target.lower().endswith(".json"):
             options["spec_file"], target = target, None
         try:
@@ -77,19 +79,22 @@ def check_command(
                 raise
             click.echo(f"attnviz: {error}", err=True)
             return words.ASKED if error.kind == "asked" else words.UNTESTED
-        slope = _gradient(named, subject, plan, timeout) if gradient else None
+        slope = last.gradient
         status = words.status_of(last, plan.scale, strict=strict)
         apart = words.differences(equal)
+        incomparable = equal is not None and all(found.same == "untested" for found in equal.found)
         if apart:
             status = words.LEAKS
-        elif equal is not None and all(found.same == "untested" for found in equal.found) and status == words.CLEAN:
+        elif incomparable and status == words.CLEAN:
             status = words.UNTESTED
         if as_json:
             told = words.as_object(named, plan.length, plan.scale, plan.seed, last, status, equal, slope)
             click.echo(json.dumps(told, allow_nan=False))
         elif not as_lines:
             slopes = [] if slope is None else [words.gradient_line(slope)]
-            click.echo("\n".join([*apart, *slopes, *words.summary(last, plan.scale, status)]))
+            said = words.summary(last, plan.scale, words.status_of(last, plan.scale, strict=strict))
+            unlike = [words.NOT_COMPARED] if incomparable else []
+            click.echo("\n".join([*slopes, *said, *apart, *unlike]))
         if image is not None:
             _write_image(image, named, last, plan)
         return status
@@ -148,7 +153,8 @@ def _subject(
         raise click.UsageError(f"{length} tokens: a test takes 2 to {MOST_TOKENS:,}")
     if not 0 < own["input_scale"] < math.inf:
         raise click.UsageError(f"--scale is {own['input_scale']:g}: give a number above 0")
-    return named, subject, Plan(devices, dtypes, length, own["input_scale"], given.get("seed", 0)), wishes
+    plan = Plan(devices, dtypes, length, own["input_scale"], given.get("seed", 0), gradient=own["gradient"])
+    return named, subject, plan, wishes
 
 
 def _read(
@@ -168,7 +174,7 @@ def _read(
         if lines:
             click.echo(f"\n{to_line(last)}")  # a line of its own, whatever the module printed before
             sys.stdout.flush()
-        elif not quiet:
+        elif not quiet and last.gradient is None:
             click.echo(line_of(last.readings[-1]))
     assert last is not None  # noqa: S101 (a plan has readings)
     return last
@@ -195,13 +201,6 @@ def _against(
             click.echo(equality_line(last.found[-1]))
     assert last is not None  # noqa: S101 (a plan has dtypes)
     return last
-
-
-def _gradient(target: str, subject: Testable, plan: Plan, timeout: float) -> GradientReading:
-    from attnviz.studies.leak import by_gradient
-
-    with _within(timeout, target):
-        return by_gradient(subject, plan)
 
 
 def _write_image(path: Path, target: str, answer: LeakAnswer, plan: Plan) -> None:

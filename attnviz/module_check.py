@@ -6,11 +6,15 @@ import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, Signal, Slot
 
 from attnviz.leak_lines import from_line
 from attnviz.questions.leak import LeakAnswer
+
+TIMEOUT_S: Final = 60
+"""For one line of an answer."""
 
 
 class ModuleCheck(QObject):
@@ -49,6 +53,9 @@ class ModuleCheck(QObject):
             "check",
             f"{file}:{name}",
             "--lines",
+            "--gradient",
+            "--timeout",
+            str(TIMEOUT_S),
             "--scale",
             repr(scale),
             "--length",
@@ -94,7 +101,7 @@ class ModuleCheck(QObject):
         if how is QProcess.ExitStatus.CrashExit:
             late = status == getattr(signal, "SIGALRM", None)  # as `check` ends what holds Python's lock
             crashed = self.tr("the process that ran it crashed")
-            self.ended.emit(3, self.tr("it did not answer within a minute") if late else crashed)
+            self.ended.emit(3, self.tr("it did not answer within {n} s").format(n=TIMEOUT_S) if late else crashed)
             return
         own = [line.removeprefix("attnviz: ") for line in said if line.startswith("attnviz: ")]
         self.ended.emit(status, (own or said or [""])[-1])

@@ -336,6 +336,21 @@ def test_other_weights_are_not_called_another_function(capsys):
     assert status == 3
     assert any("their weights are not the same" in line for line in lines)
     assert not any(line.startswith("They differ") for line in lines)
+    assert lines[-2:] == [
+        "Clean: no output moves when a later token changes.", "Whether the two are the same could not be tested.",
+    ]  # fmt: skip
+
+
+def test_another_function_is_told_apart_from_a_leak(capsys):
+    status, lines, _ = check(capsys, named("Attention"), "--against", named("NotDivided"), "--length", "6")
+    assert status == 1
+    assert lines[-2] == "Clean: no output moves when a later token changes."
+    assert lines[-1].startswith("They differ in ")
+
+
+def test_a_specs_own_derivatives_are_told(capsys):
+    _, lines, _ = check(capsys, "--length", "6", "--gradient", "--dtype", "float32")
+    assert "By gradient in float64: no output depends on a later token." in lines
 
 
 def test_rounding_is_not_called_not_moving(capsys):

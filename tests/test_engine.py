@@ -62,6 +62,16 @@ def test_frames_hold_the_numbers_that_were_computed():
             assert not frame.values.flags.writeable
 
 
+@pytest.mark.parametrize("length", [127, 128, 129, 130, 135, 136, 257, 258, 385])
+def test_what_is_shown_has_the_bits_of_what_is_written_whatever_is_left_for_the_last_block(length):
+    spec = make_spec(RandomQK(length=length, qk_scale=2.0), num_heads=2, d_out=8, mask="neg-inf")
+    engine = Engine()
+    dense = engine.arrays(spec).stages["weights"]
+    viewport = Viewport(pixels=(length, length), rows=(0, length), cols=(0, length))
+    for frame in last_frames(engine.stream(request(spec, View(), viewport))).values():
+        np.testing.assert_array_equal(frame.values, dense[frame.head])
+
+
 @settings(deadline=None, max_examples=40)
 @given(
     length=st.sampled_from([1, 2, 17, 63, 64, 65, 257]),

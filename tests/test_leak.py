@@ -24,7 +24,8 @@ from attnviz.spec import (
     make_spec,
 )
 from attnviz.studies.leak import DTYPES, Plan, answers, readings
-from attnviz.studies.leak.movement import gradients, inputs_of, measure
+from attnviz.studies.leak.derivatives import gradients
+from attnviz.studies.leak.movement import inputs_of, measure
 from attnviz.studies.leak.spec_subject import SpecSubject
 from attnviz.studies.leak.verdicts import verdict_of
 from attnviz.subjects import Subject, Wishes
@@ -233,6 +234,39 @@ def test_the_map_is_the_gradients_map():
         by_gradient = gradients(call, start)
         assert ((moved > 0) == (by_gradient > 1e-12)).all()
         assert bool((moved.triu(1) == 0).all()) is hidden
+
+
+@pytest.mark.parametrize("changes", [
+    {"mask": "none"}, {"mask": "neg-inf"}, {"mask": "three-step"}, {"mask": "multiply"}, {"mask": "add"},
+    {"fill": -12.0}, {"soft_cap": 0.5}, {"top_k": 3}, {"scale": 0.3}, {"scale": "none"}, {"scale_after_mask": True},
+    {"implementation": "split"}, {"mask": "three-step", "soft_cap": 0.5, "dropout": 0.5},
+], ids=str)  # fmt: skip
+def test_a_specs_derivatives_are_those_of_what_it_shows(changes):
+    spec = edited(make_spec(RandomEmbeddings(length=6), d_model=8, d_out=8, num_heads=2), **changes)
+    subject = SpecSubject(spec)
+    with torch.inference_mode():  # as a reading leaves what is kept
+        subject.on(torch.device("cpu"), torch.float64)(torch.zeros(1, 6, 8, dtype=torch.float64))
+    call = subject.on(torch.device("cpu"), torch.float64)
+    start = inputs_of(6, subject.d, 1.0, 0)[0][None].requires_grad_()
+    with torch.no_grad():
+        shown = call(start)
+    assert torch.allclose(call(start), shown, rtol=1e-14, atol=1e-15)
+    assert torch.autograd.gradcheck(call, start)
+    *_, last = answers(subject, Plan(length=6, dtypes=("float64", "float32"), factors=ONCE, gradient=True))
+    assert last.gradient.remark == ""
+    assert (last.gradient.hidden_slope > 1e-7) is (last.readings[0].verdict == "leak in the code" or "fill" in changes)
+
+
+def test_gradients_end_when_they_are_called_off():
+    subject = SpecSubject(make_spec(RandomEmbeddings(length=8), d_model=8, d_out=8, num_heads=2))
+    seen = []
+
+    def cancelled():
+        return len(seen) > 0
+
+    for answer in answers(subject, Plan(length=8, dtypes=("float64",), factors=ONCE, gradient=True), cancelled):
+        seen.append(answer)
+    assert [answer.gradient for answer in seen] == [None]
 
 
 def test_a_batch_that_does_not_fit_is_cut_and_gives_the_same(monkeypatch):

@@ -89,6 +89,38 @@ def test_the_map_shows_any_reading_and_tells_each_cell(page):
     assert page.map.reading.dtype == "bfloat16"
 
 
+@pytest.mark.parametrize(("mask", "leaks"), [("neg-inf", False), ("multiply", True)])
+def test_the_gradients_map_stands_beside_what_moved(page, mask, leaks):
+    page.present(snapshot_of(edited(SMALL, mask=mask)))
+    said = page._slopes.text()
+    assert said.startswith("By gradient in float64: ")
+    assert ("depends on token" in said) is leaks
+    page._which.setCurrentIndex(page._which.count() - 1)
+    assert page._which.currentText() == "by gradient · float64"
+    slopes = page.map.reading
+    assert slopes is page._answer.gradient
+    assert ((slopes.moved > 8) == (page._answer.readings[0].moved > 8)).all()
+    assert page.map.words_at(7, 2).startswith("output 7 “7” ← token 2 “2”: its derivative is ")
+    if not leaks:
+        assert page.map.words_at(2, 7) == "output 2 “2” ← token 7 “7”: its derivative is 0"
+
+
+def test_a_long_text_is_not_asked_by_gradient(page):
+    page.present(snapshot_of(make_spec(RandomEmbeddings(length=257), d_model=4, d_out=4, num_heads=1)))
+    assert page._answer.gradient is None
+    assert not page._slopes.isVisible()
+
+
+def test_a_module_without_a_gradient_says_so(page):
+    subject = subjects.build(leaky_modules.stops, "stops", subjects.Wishes())
+    page.show_module()
+    page._checking = True
+    *_, last = answers(subject, Plan(length=8, dtypes=("float64",), factors=(1.0,), gradient=True))
+    page.take_module_answer(last)
+    assert page._slopes.text().startswith("By gradient nothing can be said: RuntimeError: ")
+    assert page._which.count() == 1
+
+
 def test_a_reading_that_could_not_be_taken_has_no_map(page):
     class Typed(leaky_modules.FloatOnly):
         pass
@@ -213,7 +245,8 @@ def test_a_check_that_is_begun_again_says_nothing_of_the_one_before(qtbot):
     check.start(FILE, "NotDivided", (), 1.0, 8)
     with qtbot.waitSignal(check.ended, timeout=60_000):
         check.start(FILE, "Attention", (), 1.0, 8)
-    assert [answer.done for answer in said] == [*range(1, 17)]
+    assert [answer.done for answer in said] == [*range(1, 18)]
+    assert said[-1].gradient.at is None
     assert {reading.verdict for reading in said[-1].readings} <= {"exactly zero", "untested"}
 
 
@@ -224,7 +257,7 @@ def test_a_check_that_the_system_ended_says_that_it_did_not_answer(qtbot, tmp_pa
     check = ModuleCheck()
     with qtbot.waitSignal(check.ended, timeout=60_000) as ended:
         check.start(file, "f", (), 1.0, 8)
-    assert ended.args == [3, "it did not answer within a minute"]
+    assert ended.args == [3, "it did not answer within 60 s"]
 
 
 # --------------------------------------------------------------------------------------------------- lines and pictures

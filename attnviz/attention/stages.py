@@ -20,6 +20,7 @@ from attnviz.attention.masks import Mask
 from attnviz.spec import JOINT_STAGES, QUERY_KEY_STAGES, AttentionSpec, acts_on_scores, stages_of
 
 _BLOCK = 128
+_LEAST = 8  # rows of the last block: a product of one or two rounds otherwise than one of many
 
 _FAINTEST: Final = {"float64": -745.0, "float32": -104.0, "bfloat16": -92.9, "float16": -17.3}
 """Below this a score beside 0 weighs exactly nothing in each dtype."""
@@ -71,6 +72,7 @@ def head_stages(
     ``mask`` replaces the spec's shape, which it must where that is a file's. ``rows`` takes some of the queries alone;
     their stages are those rows of the whole, up to the rounding of a product cut in another way. ``clean`` says that
     ``out`` holds 0 where this mask hides, as a pass before has left it (`HeadStages.clean`): it is not written again.
+    Where gradients are recorded, each stage is a tensor of its own, and ``out`` is not for that.
 
     Raises ValueError for a stage that the spec lacks for a single head.
     """
@@ -146,7 +148,9 @@ class _Pass:
         self._cells: Tensor | None = None
         self._row_sums: Tensor | None = None
         self._context: Tensor | None = None
-        self._in_blocks = self._skips_hidden()
+        # what is saved for a pass back must not be overwritten
+        self._recorded = given.q is not None and given.q.requires_grad and torch.is_grad_enabled()
+        self._in_blocks = not self._recorded and self._skips_hidden()
         self.clean = self._in_blocks and "dropped_weights" not in keep
 
     def step(self, name: str) -> None:
@@ -168,6 +172,8 @@ class _Pass:
     def _writable(self) -> Tensor:
         """The last map to go on in: itself, or a copy where it is wanted as it stands."""
         cells = self._cells
+        if cells is not None and self._recorded:
+            return cells.clone()
         if cells is None or any(cells is stage for stage in self.stages.values()):
             fresh = self._map_buffer()
             return fresh if cells is None else fresh.copy_(cells)
@@ -193,6 +199,8 @@ class _Pass:
                 q, k = self.given.q, self.given.k
                 assert q is not None and k is not None  # noqa: S101, PT018
                 fused = self._fused_scale()
+                if self._recorded:
+                    return torch.baddbmm(cells, q, k.transpose(1, 2), beta=0, alpha=fused or 1)
                 return torch.baddbmm(cells, q, k.transpose(1, 2), beta=0, alpha=fused or 1, out=cells)
             case "scaled_scores":
                 return cells if self._fused_scale() else self._scaled(cells)
@@ -311,7 +319,9 @@ class _Pass:
         d_head = 1 if self.given.q is None else self.given.q.shape[-1]  # typed scores have no auto
         _scale(cells, self.spec.scale, d_head)
         cap = self.spec.soft_cap
-        return cells if cap is None else cells.div_(cap).tanh_().mul_(cap)
+        if cap is None:
+            return cells
+        return (cells / cap).tanh() * cap if self._recorded else cells.div_(cap).tanh_().mul_(cap)
 
     # ------------------------------------------------------------------------------------------------------- dropout
 
@@ -343,7 +353,9 @@ def _dropped(cells: Tensor, kept: Tensor, p: float) -> Tensor:
 
 
 def _softmax(cells: Tensor) -> Tensor:
-    """Softmax over the keys, in place."""
+    """Softmax over the keys, in place where no gradient is recorded."""
+    if cells.requires_grad:
+        return torch.softmax(cells, -1)
     if cells.device.type == "cpu":
         return torch.softmax(cells, -1, out=cells)  # row by row, each element read before it is written
     return cells.copy_(torch.softmax(cells, -1))
@@ -373,8 +385,9 @@ def _visible_blocks(
     """
     blocks = []
     with torch.inference_mode(mode=False):
-        for top in range(0, len(rows), _BLOCK):
-            block = rows[top : top + _BLOCK]
+        tops = [top for top in range(0, len(rows), _BLOCK) if top == 0 or len(rows) - top >= _LEAST]
+        for top, end in zip(tops, (*tops[1:], len(rows)), strict=True):
+            block = rows[top:end]
             lo, hi = mask.span(block)
             if int(mask.n_visible(block).min()) == 0:
                 lo, hi = 0, mask.n_keys  # a row that sees nothing is NaN throughout

@@ -93,11 +93,11 @@ class Opener:
         if not has_module(spec.source):
             return Opened(given, in_memory=in_memory)
         assert given.embeddings is not None and spec.d_model is not None and spec.d_out is not None  # noqa: S101, PT018
-        with torch.inference_mode(mode=False):  # parameters made in inference mode could not be trained later
-            module = _module(spec, given)
         device, dtype = self._backend.torch_device(spec.device), getattr(torch, spec.dtype)
+        with torch.inference_mode(mode=False):  # parameters made in inference mode could not be trained later
+            module = _module(spec, given).to(device, dtype)
         embedded = given.embeddings.to(device, dtype).expand(spec.batch, -1, -1)
-        return Opened(given, module.to(device, dtype), embedded)
+        return Opened(given, module, embedded)
 
     def mask(self, spec: AttentionSpec, opened: Opened) -> masks.Mask | None:
         """The spec's mask over all queries and keys; None where nothing is masked.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,15 @@ _LEGEND: Final = 20
 _PLAIN: Final = 0.93
 """How much of the card's own colour is in what does not move."""
 _TOP, _LEFT = 44.0, 64.0
+
+
+class WhoSeesWhom(Protocol):
+    """A map (L, L) at [output, token]: ``moved`` in eps of the largest, and the cells that must not move."""
+
+    @property
+    def moved(self) -> npt.NDArray[np.float64] | None: ...
+    @property
+    def hidden(self) -> npt.NDArray[np.bool_] | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +61,7 @@ class LeakPlan:
 
 
 def paint_leak_map(
-    painter: QPainter, rect: QRectF, reading: Reading, style: Style, tokens: tuple[str, ...] = ()
+    painter: QPainter, rect: QRectF, reading: WhoSeesWhom, style: Style, tokens: tuple[str, ...] = ()
 ) -> None:
     """The map of ``reading`` in ``rect``: a row an output, a column a changed token, named where there is room."""
     moved, hidden = reading.moved, reading.hidden

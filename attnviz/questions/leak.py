@@ -91,27 +91,35 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LeakAnswer(Answer):
-    """The readings so far; ``pattern`` is what they look like, ``blind`` says that no token moves its own output."""
-
-    readings: tuple[Reading, ...]
-    pattern: Pattern = ""
-    blind: bool = False
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class GradientReading:
-    """The largest |∂ output / ∂ token| where a token must not move an output, ``at`` (output, token), and of all pairs.
+    """Who sees whom by derivatives |∂ output / ∂ token|, in one dtype.
 
-    ``remark`` says why there is none.
+    ``hidden_slope`` is the largest where a token must not move an output, ``at`` (output, token), and ``largest`` that
+    of all pairs. ``moved`` float64 (L, L) at [output, token] are all of them in eps × the largest, ``hidden`` bool
+    (L, L) the cells that must be 0. ``remark`` says why there is none.
     """
 
     device: str
     dtype: str
-    hidden: float = 0.0
+    hidden_slope: float = 0.0
     largest: float = 0.0
     at: tuple[int, int] | None = None
+    moved: npt.NDArray[np.float64] | None = None
+    hidden: npt.NDArray[np.bool_] | None = None
     remark: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LeakAnswer(Answer):
+    """The readings so far; ``pattern`` is what they look like, ``blind`` says that no token moves its own output.
+
+    ``gradient`` comes last, where it was asked for.
+    """
+
+    readings: tuple[Reading, ...]
+    pattern: Pattern = ""
+    blind: bool = False
+    gradient: GradientReading | None = None
 
 
 Outcome = Literal["leaks", "nan", "unclear", "arithmetic", "untested", "clean"]

@@ -9,8 +9,8 @@ from PySide6.QtGui import QHelpEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from attnviz.figure.fonts import load_fonts
-from attnviz.figure.leak_map import LeakPlan, paint_leak_map
-from attnviz.questions.leak import ROUNDING_EPS, Reading
+from attnviz.figure.leak_map import LeakPlan, WhoSeesWhom, paint_leak_map
+from attnviz.questions.leak import ROUNDING_EPS, GradientReading
 from attnviz.views.plot import style_of
 
 
@@ -19,7 +19,7 @@ class LeakView(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.reading: Reading | None = None
+        self.reading: WhoSeesWhom | None = None
         self._tokens: tuple[str, ...] = ()
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
         policy.setHeightForWidth(True)
@@ -34,14 +34,14 @@ class LeakView(QWidget):
         """As high as the square of the cells with its names and legend needs."""
         return min(width, 460)
 
-    def show_reading(self, reading: Reading | None, tokens: tuple[str, ...]) -> None:
+    def show_reading(self, reading: WhoSeesWhom | None, tokens: tuple[str, ...]) -> None:
         """Show ``reading``; ``tokens`` name outputs and tokens where there are as many."""
         if reading is not self.reading or tokens != self._tokens:
             self.reading, self._tokens = reading, tokens
             self.update()
 
     def words_at(self, row: int, col: int) -> str:
-        """How far an output moved when a token changed."""
+        """How far an output moved when a token changed, or depends on it."""
         reading = self.reading
         if reading is None or reading.moved is None or reading.hidden is None:
             return ""
@@ -50,6 +50,10 @@ class LeakView(QWidget):
         names = [f"{n} “{self._tokens[n]}”" if named else str(n) for n in (row, col)]
         if math.isnan(figure):
             words = self.tr("output {row} ← token {col}: not tested, or no number")
+        elif isinstance(reading, GradientReading):
+            words = self.tr("output {row} ← token {col}: its derivative is {figure} eps of the largest one")
+            if figure == 0:
+                words = self.tr("output {row} ← token {col}: its derivative is 0")
         elif math.isinf(figure):
             words = self.tr("output {row} ← token {col}: turns to NaN")
         elif figure == 0:

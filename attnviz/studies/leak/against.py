@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from attnviz.questions.leak import ROUNDING_EPS, EqualAnswer, Equality, Sameness
 from attnviz.studies.leak import movement
-from attnviz.studies.leak.movement import Call
-from attnviz.studies.leak.readings import FINEST_FIRST, Plan, Testable
+from attnviz.studies.leak.movement import Call, Testable
+from attnviz.studies.leak.readings import FINEST_FIRST, Plan
 
 SAME_EPS: Final = 256.0
 """So many eps of the largest number apart, two orders of the same sums are still the same function; in short dtypes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
 import torch
 from torch import Tensor
@@ -16,6 +16,23 @@ Call = Callable[[Tensor], Tensor]
 _MOST_NUMBERS: Final = 1 << 26  # of a batch with its maps, so that one of all positions of a long input is cut
 _HEADS_MEANT: Final = 16
 _ROUGH: Final = 1e-10
+
+
+class Testable(Protocol):
+    """A module under test, of inputs (B, L, ``d``)."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def d(self) -> int: ...
+    def parameters(self) -> int:
+        """Numbers of its weights."""
+
+    def on(self, device: torch.device, dtype: torch.dtype) -> Call:
+        """A copy on ``device`` in ``dtype``, in eval mode."""
+
+    def hidden(self, length: int) -> Tensor:
+        """Which token must not move which output: bool (L, L) at [output, token]."""
 
 
 @dataclass(slots=True, eq=False)
@@ -144,18 +161,3 @@ def inner_eps(call: Call, start: Tensor, largest: float) -> float:
         bends.append(float(bend[torch.isfinite(bend)].amax()) if bool(torch.isfinite(bend).any()) else 0.0)
     single = bends[1] > _ROUGH * largest and bends[1] > bends[0] / 16
     return torch.finfo(torch.float32 if single else torch.float64).eps
-
-
-def gradients(call: Call, start: Tensor) -> Tensor:
-    """The largest |∂ output t / ∂ input s| at [t, s], float64 (L, L), of a fixed random weighing of t's features.
-
-    A plain sum would not do: it is constant behind a LayerNorm or a softmax. NaN where a derivative is.
-    Raises what the module raises where it has no gradient.
-    """
-    given = start.detach().clone().requires_grad_()
-    with torch.enable_grad():
-        out = call(given[None])[0]
-        generator = torch.Generator().manual_seed(out.shape[-1])
-        weights = torch.randn(out.shape[-1], generator=generator, dtype=torch.float64).to(out)
-        rows = [torch.autograd.grad((row * weights).sum(), given, retain_graph=True)[0].abs().amax(-1) for row in out]
-    return torch.stack(rows).to("cpu", torch.float64)

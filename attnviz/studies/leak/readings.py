@@ -7,14 +7,15 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import torch
 from torch import Tensor
 
-from attnviz.questions.leak import ROUNDING_EPS, GradientReading, LeakAnswer, Pattern, Reading, Verdict
+from attnviz.questions.leak import ROUNDING_EPS, LeakAnswer, Pattern, Reading, Verdict
 from attnviz.studies.leak import movement
-from attnviz.studies.leak.movement import Call, Movement
+from attnviz.studies.leak.derivatives import by_gradient
+from attnviz.studies.leak.movement import Call, Movement, Testable
 from attnviz.studies.leak.overflow import product_overflows
 from attnviz.studies.leak.patterns import is_blind, pattern_of
 from attnviz.studies.leak.verdicts import verdict_of
@@ -41,28 +42,12 @@ _SMALL: Final = 2e9
 """Multiplications and additions of a reading that one thread does as quickly as several."""
 
 
-class Testable(Protocol):
-    """A module under test, of inputs (B, L, ``d``)."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def d(self) -> int: ...
-    def parameters(self) -> int:
-        """Numbers of its weights."""
-
-    def on(self, device: torch.device, dtype: torch.dtype) -> Call:
-        """A copy on ``device`` in ``dtype``, in eval mode."""
-
-    def hidden(self, length: int) -> Tensor:
-        """Which token must not move which output: bool (L, L) at [output, token]."""
-
-
 @dataclass(frozen=True, slots=True)
 class Plan:
     """On which ``devices``, in which ``dtypes``, over how many tokens, drawn with ``seed`` and multiplied by ``scale``.
 
-    ``factors`` are the further scales, in that one; the first is 1 and gives the verdict.
+    ``factors`` are the further scales, in that one; the first is 1 and gives the verdict. With ``gradient`` the
+    derivatives are asked too, last.
     """
 
     devices: tuple[str, ...] = ("cpu",)
@@ -71,6 +56,7 @@ class Plan:
     scale: float = 1.0
     seed: int = 0
     factors: tuple[float, ...] = SCALES
+    gradient: bool = False
 
 
 def answers(subject: Testable, plan: Plan, cancelled: Callable[[], bool] = lambda: False) -> Iterator[LeakAnswer]:
@@ -80,9 +66,10 @@ def answers(subject: Testable, plan: Plan, cancelled: Callable[[], bool] = lambd
     references: dict[tuple[str, float], _Taken] = {}
     readings: list[Reading] = []
     looks: tuple[Pattern, bool] | None = None
+    total = len(wanted) + plan.gradient
     for done, (device, dtype, factor) in enumerate(wanted, 1):
         if factor != plan.factors[0] and all(reading.verdict == "untested" for reading in readings):
-            return  # what could not be run is not asked for more
+            return  # what could not be run is asked no more
         with torch.inference_mode(), _few_threads(subject, plan.length):  # both are the thread's: no yield in it
             taken = _take(subject, plan, device, dtype, factor, references.get((device, factor)), cancelled)
             if taken is not None and taken.movement is not None and looks is None:
@@ -93,7 +80,14 @@ def answers(subject: Testable, plan: Plan, cancelled: Callable[[], bool] = lambd
             references[device, factor] = taken
         readings.append(taken.reading)
         found, blind = looks or ("", False)
-        yield LeakAnswer(done, len(wanted), tuple(readings), found, blind)
+        yield LeakAnswer(done, total, tuple(readings), found, blind)
+    if plan.gradient and not cancelled():
+        device, dtype = plan.devices[0], dtypes[0]
+        with _few_threads(subject, plan.length):
+            slopes = by_gradient(subject, device, dtype, plan.length, plan.scale, plan.seed, cancelled)
+        if slopes is not None:
+            found, blind = looks or ("", False)
+            yield LeakAnswer(total, total, tuple(readings), found, blind, slopes)
 
 
 def _looks_of(subject: Testable, taken: _Taken, length: int) -> tuple[Pattern, bool]:
@@ -108,28 +102,6 @@ def _looks_of(subject: Testable, taken: _Taken, length: int) -> tuple[Pattern, b
         return pattern_of(taken.call, taken.start, taken.movement), blind
     except Exception:
         return "", blind
-
-
-def by_gradient(subject: Testable, plan: Plan) -> GradientReading:
-    """The largest derivative of an output after a token that must not move it: the first device, the finest dtype."""
-    device, dtype = plan.devices[0], min(plan.dtypes, key=FINEST_FIRST.index)
-    try:
-        call = subject.on(torch.device(device), getattr(torch, dtype))
-        start, _ = movement.inputs_of(plan.length, subject.d, plan.scale, plan.seed)
-        slopes = movement.gradients(call, start.to(device, getattr(torch, dtype)))
-    except Exception as error:  # a module need not have one
-        words = getattr(error, "sentence", None) or f"{type(error).__name__}: {' '.join(str(error).split())}"
-        return GradientReading(device, dtype, remark=words)
-    hidden = subject.hidden(plan.length) & ~torch.eye(plan.length, dtype=torch.bool)
-    if bool(torch.isnan(slopes[hidden]).any()):
-        return GradientReading(device, dtype, remark="some derivatives are NaN")
-    hidden = hidden & (slopes > 0)
-    pair = None
-    if bool(hidden.any()):
-        place = int(torch.where(hidden, slopes, 0.0).argmax())
-        pair = place // plan.length, place % plan.length
-    largest = float(slopes[hidden].amax()) if pair is not None else 0.0
-    return GradientReading(device, dtype, largest, float(torch.nan_to_num(slopes).amax()), pair)
 
 
 def causal(length: int) -> Tensor:

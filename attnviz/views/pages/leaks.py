@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
-from PySide6.QtCore import QCoreApplication, Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QHBoxLayout, QLabel, QLineEdit, QPushButton, QSpinBox, QWidget
 
 from attnviz.module_names import names_in
 from attnviz.questions import Answer, Question
-from attnviz.questions.leak import LOOKS, LeakAnswer, LeakQuestion, Reading, outcome
+from attnviz.questions.leak import LOOKS, GradientReading, LeakAnswer, LeakQuestion, Reading, outcome
 from attnviz.session import Snapshot
 from attnviz.spec import SpecError, edited
 from attnviz.views.fields import muted_label
 from attnviz.views.leak_view import LeakView
-from attnviz.views.pages.number_table import Entry, NumberTable
+from attnviz.views.pages.leak_words import gradient_words, line_of, verdict_words
+from attnviz.views.pages.number_table import NumberTable
 from attnviz.views.pages.page import Page
 from attnviz.views.segments import Segments
-
-_INKS: Final = {
-    "exactly zero": "good", "rounding": "good", "leak in the code": "leak", "leak in the arithmetic": "leak",
-    "leaks": "leak", "cannot tell": "ink", "untested": "muted",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +30,6 @@ class ModuleWish:
     arguments: tuple[str, ...]
     scale: float
     tokens: int
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("LeaksPage", text)
 
 
 class LeaksPage(Page):
@@ -82,6 +72,8 @@ class LeaksPage(Page):
         self._which.setAccessibleName(self.tr("reading of the map"))
         self._which.currentIndexChanged.connect(self._show_map)
         self.body.addWidget(self._which)
+        self._slopes = muted_label()
+        self.body.addWidget(self._slopes)
         self.table = NumberTable()
         self.table.setAccessibleName(self.tr("verdicts by device, dtype and scale"))
         self.body.addWidget(self.table)
@@ -221,7 +213,9 @@ class LeaksPage(Page):
         self._beside.setVisible(self._own and answer is not None)
         for widget in (self.map, self.table, self._words):
             widget.setVisible(answer is not None)
-        self._which.setVisible(answer is not None and sum(r.moved is not None for r in answer.readings) > 1)
+        self._which.setVisible(len(self._maps()) > 1)
+        self._slopes.setText("" if answer is None or answer.gradient is None else gradient_words(answer.gradient))
+        self._slopes.setVisible(bool(self._slopes.text()))
         if answer is None:
             waiting = self.tr("Testing …") if self.running or self._checking else ""
             nothing = self.tr("Open a Python file with an attention of your own.") if self._own and not waiting else ""
@@ -230,14 +224,14 @@ class LeaksPage(Page):
             return
         self._set_verdict(*verdict_words(answer, self._tested, self._tokens()))
         self._looks.setText(
-            _tr("It looks like {pattern}.").format(pattern=LOOKS[answer.pattern]) if answer.pattern else ""
+            self.tr("It looks like {pattern}.").format(pattern=LOOKS[answer.pattern]) if answer.pattern else ""
         )
         self._looks.setVisible(bool(answer.pattern))
-        self._show_readings(answer)
+        self._show_readings()
         self._show_map()
         self.table.show_lines(
             [self.tr("device"), self.tr("dtype"), self.tr("inputs"), self.tr("verdict"), self.tr("moved")],
-            [_line_of(reading) for reading in answer.readings],
+            [line_of(reading) for reading in answer.readings],
         )
 
     def _set_verdict(self, words: str, role: str) -> None:
@@ -247,9 +241,21 @@ class LeaksPage(Page):
             self.verdict.style().unpolish(self.verdict)
             self.verdict.style().polish(self.verdict)
 
-    def _show_readings(self, answer: LeakAnswer) -> None:
-        shown = [reading for reading in answer.readings if reading.moved is not None]
-        names = [f"{r.device} · {r.dtype} · × {r.scale:g}" for r in shown]
+    def _maps(self) -> list[Reading | GradientReading]:
+        """The readings that have a map, in their order; the gradient's, which comes last, stands last."""
+        answer = self._answer
+        if answer is None:
+            return []
+        every = (*answer.readings, *(() if answer.gradient is None else (answer.gradient,)))
+        return [reading for reading in every if reading.moved is not None]
+
+    def _show_readings(self) -> None:
+        names = [
+            self.tr("by gradient · {dtype}").format(dtype=r.dtype)
+            if isinstance(r, GradientReading)
+            else f"{r.device} · {r.dtype} · × {r.scale:g}"
+            for r in self._maps()
+        ]
         if [self._which.itemText(n) for n in range(self._which.count())] == names:
             return
         chosen = max(self._which.currentIndex(), 0)
@@ -261,7 +267,7 @@ class LeaksPage(Page):
 
     @Slot()
     def _show_map(self) -> None:
-        shown = [] if self._answer is None else [r for r in self._answer.readings if r.moved is not None]
+        shown = self._maps()
         place = self._which.currentIndex()
         reading = shown[place] if 0 <= place < len(shown) else None
         self.map.show_reading(reading, self._tokens())
@@ -340,49 +346,3 @@ class LeaksPage(Page):
             self.module_stopped.emit()
             if self._answer is None:
                 self._tell_nothing(self.tr("stopped"))
-
-
-def verdict_words(answer: LeakAnswer, scale: float, tokens: Sequence[str] = ()) -> tuple[str, str]:
-    """The verdict so far, in a sentence, and its role: leak, good or muted. ``tokens`` name outputs and tokens."""
-    own = [reading for reading in answer.readings if reading.scale == scale]
-    came = outcome(answer, scale)
-    if came == "leaks":
-        worst = next((r for r in own if r.pair is not None), None)
-        if worst is None or worst.pair is None:
-            return _tr("It leaks: an item of the batch sees another one."), "leak"
-        row, col = (f"{n} “{tokens[n]}”" if len(tokens) == worst.length else str(n) for n in worst.pair)
-        return _tr("It leaks: output {row} moves when token {col} changes.").format(row=row, col=col), "leak"
-    if came == "nan":
-        rows = max(reading.nan_rows for reading in own)
-        return _tr("{n} outputs are NaN.").format(n=f"{rows:,}"), "leak"
-    if came == "unclear":
-        return _tr("Cannot tell: it moves, and it does not run in float64."), "leak"
-    if came == "untested":
-        return _tr("It could not be tested: {why}.").format(why=own[0].remark if own else ""), "muted"
-    if came == "arithmetic":
-        dtypes = ", ".join(dict.fromkeys(r.dtype for r in own if r.verdict == "leak in the arithmetic"))
-        return _tr("The code is clean; the arithmetic of {dtypes} leaks.").format(dtypes=dtypes), "leak"
-    if any(reading.verdict == "rounding" for reading in own):
-        return _tr("Clean: no output moves by more than rounding when a later token changes."), "good"
-    return _tr("Clean: no output moves when a later token changes."), "good"
-
-
-def _line_of(reading: Reading) -> Sequence[Entry | str]:
-    role = _INKS[reading.verdict]
-    figure = "" if reading.verdict == "untested" else f"{reading.figure:.2g}".replace("e+0", "e").replace("e+", "e")
-    tips = [reading.remark] if reading.remark else []
-    if reading.pair is not None:
-        tips.append(_tr("output {row} ← token {col}").format(row=reading.pair[0], col=reading.pair[1]))
-    if reading.nan_rows:
-        words = _tr("{n} rows NaN: Q·Kᵀ overflows, no fault of the mask") if reading.overflows else _tr("{n} rows NaN")
-        tips.append(words.format(n=reading.nan_rows))
-    if reading.lost_rows > 0:
-        tips.append(_tr("{n} rows lost most of their digits").format(n=reading.lost_rows))
-    if 0 < reading.positions < reading.length:
-        tips.append(_tr("{n} of {all} tokens were changed").format(n=reading.positions, all=reading.length))
-    verdict = reading.verdict + (" · NaN" if reading.nan_rows else "")
-    tip = "\n".join(tips)
-    return [
-        reading.device, reading.dtype, f"× {reading.scale:g}", Entry(verdict, role if role != "good" else "ink", tip),
-        Entry(figure, role if role != "good" else "muted", tip),
-    ]  # fmt: skip
