@@ -270,14 +270,31 @@ def _within(seconds: float, target: str) -> Iterator[None]:
 
     watcher = threading.Thread(target=watch, name="attnviz-timeout", daemon=True)
     watcher.start()
-    ours = bool(click.get_current_context().obj) and hasattr(signal, "setitimer")
-    if ours:  # where a loop in C holds Python's lock, no thread can watch: the system ends the process
+    ours = bool(click.get_current_context().obj)
+    timed = ours and hasattr(signal, "setitimer")
+    if timed:  # where a loop in C holds Python's lock, no thread can watch: the system ends the process
         signal.setitimer(signal.ITIMER_REAL, seconds + _GRACE_S)
     try:
-        with redirect_stdout(sys.stderr):
+        with redirect_stdout(sys.stderr), _descriptor_moved(ours):
             yield
     finally:
-        if ours:
+        if timed:
             signal.setitimer(signal.ITIMER_REAL, 0)
         done.set()
         watcher.join()
+
+
+@contextmanager
+def _descriptor_moved(ours: bool) -> Iterator[None]:
+    """What C code and child processes print goes to stderr too, where the process is ``ours``."""
+    if not ours or sys.__stdout__ is None or sys.__stderr__ is None:  # either is closed
+        yield
+        return
+    sys.__stdout__.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)

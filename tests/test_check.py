@@ -1,6 +1,7 @@
 """`attnviz check` as it is typed: what it finds, builds, calls and prints, and with which status it ends."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -252,6 +253,26 @@ def run(*arguments, **more):
         [sys.executable, "-m", "attnviz", "check", *map(str, arguments)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more,
     )  # fmt: skip
+
+
+def test_what_c_code_and_children_print_does_not_stand_among_what_is_found(tmp_path):
+    noisy = tmp_path / "noisy.py"
+    noisy.write_text(
+        "import os\nos.system('echo as it is read')\ndef f(x):\n    os.system('echo from a child')\n"
+        "    os.write(1, b'raw')\n    return x.cumsum(1)\n"
+    )
+    out, err = run(f"{noisy}:f", "--length", "4", "--json").communicate(timeout=100)
+    assert json.loads(out)["status"] == 0
+    assert err.startswith("as it is read\n")
+    assert "from a child" in err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="preexec_fn")
+@pytest.mark.parametrize("closed", [1, 2])
+def test_a_closed_descriptor_is_no_failure(closed, tmp_path):
+    done = run(named("Attention"), "--length", "4", "--dtype", "float32", preexec_fn=lambda: os.close(closed))
+    done.communicate(timeout=100)
+    assert done.returncode == 0
 
 
 def test_a_module_that_hangs_ends_with_3_and_a_sentence(tmp_path):
