@@ -28,7 +28,7 @@ from attnviz.cli_options import (
     with_options,
 )
 from attnviz.cli_study import SpecOptions, study_command
-from attnviz.spec import QUERY_KEY_STAGES, AttentionSpec, MaskFile, SpecError, View, make_spec, stages_of
+from attnviz.spec import QUERY_KEY_STAGES, AttentionSpec, MaskFile, SpecError, View, check_size, make_spec, stages_of
 
 __all__ = ["SOURCE_OPTIONS", "SPEC_OPTIONS", "asked_for", "main", "run", "spec_options"]
 
@@ -138,8 +138,6 @@ def render(
     if options["mask_shape"] is not None:
         _check_mask_file(spec)
     if image is not None:
-        from attnviz.figure.export import check_size
-
         check_size(size)
     from attnviz import rendering
 

@@ -1,4 +1,4 @@
-"""Files of one window: opens specs, queries and keys, saves specs, exports pictures; long work is a worker's job."""
+"""Files of one window: opens specs, queries and keys, saves specs; long work is a worker's job."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-from PySide6.QtCore import QObject, QSettings, Signal, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog
 
 from attnviz.controller import Controller
+from attnviz.file_jobs import FileJobs
 from attnviz.frames import Failure
 from attnviz.session import Session
 from attnviz.spec import AttentionSpec, QKFile, SpecError, Text, TypedScores, edited, from_json
@@ -22,24 +23,16 @@ QK_SUFFIXES: Final = frozenset({".npz", ".npy", ".safetensors"})
 
 
 class Filing(QObject):
-    """Opens and writes files for one window. Thread: the GUI's; signals come from the worker's, to slots of this one.
+    """Opens and saves for one window. Thread: the GUI's; signals come from the worker's, to slots of this one."""
 
-    ``dark`` says which colours an export takes.
-    """
-
-    job_ended = Signal(object, object)  # what was written: a path; a sentence if it failed, else None
-    job_progressed = Signal(object, float)  # what is being written: a path; the share that is done
     qk_described = Signal(object, object)  # a `QKFile`, or None and a sentence
     frozen = Signal(object, object, object)  # the spec; its `TypedScores`, or None and a sentence
 
     def __init__(
-        self, window: MainWindow, controller: Controller, session: Session, settings: QSettings, parent: QObject
+        self, window: MainWindow, controller: Controller, session: Session, jobs: FileJobs, parent: QObject
     ) -> None:
         super().__init__(parent)
-        self._window, self._controller, self._session, self._settings = window, controller, session, settings
-        self.dark = False
-        self.job_ended.connect(self._on_job_ended)
-        self.job_progressed.connect(self._on_job_progressed)
+        self._window, self._controller, self._session, self._jobs = window, controller, session, jobs
         self.qk_described.connect(self._on_qk_described)
         self.frozen.connect(self._on_frozen)
 
@@ -157,63 +150,7 @@ class Filing(QObject):
         )
         if path:
             snapshot = self._session.snapshot()
-            self._run("write_spec", Path(path), snapshot.spec, snapshot.looked_at)
-
-    @Slot()
-    def ask_export(self) -> None:
-        from attnviz.views.export_dialog import ExportDialog  # noqa: PLC0415 (not before it is needed)
-
-        part = self._session.snapshot().window is not None
-        dialog = ExportDialog(self._settings, self._window, part=part)
-        dialog.export_asked.connect(
-            lambda path, size: self.export(path, size, whole_map=dialog.whole_map)  # the GUI's thread emits it
-        )
-        dialog.open()
-
-    def export(self, path: Path, size: tuple[int, int], *, whole_map: bool = False) -> None:
-        """Write the picture as a PNG of ``size`` (width, height) pixels, on the worker's thread.
-
-        The cells that are on the screen, or the ``whole_map``.
-        """
-        now = self._session.snapshot()
-        view = now.looked_at
-        if whole_map:
-            view = msgspec.structs.replace(view, rows=None, cols=None)
-        self._run(
-            "write_image", path, now.spec, view, size, dark=self.dark, show_numbers=now.show_numbers,
-            decimals=now.decimals, progress=lambda share: self.job_progressed.emit(path, share),
-        )  # fmt: skip
-
-    def _run(self, function: str, path: Path, *arguments: object, **settings: object) -> None:
-        """Run a function of `attnviz.rendering` as a job; it imports torch, so it is imported in the job."""
-
-        def job(engine: EngineLike, pause: Pause) -> None:
-            from attnviz import rendering  # noqa: PLC0415
-
-            sentence = None
-            if function == "write_image":
-                settings.update(cancelled=pause, engine=rendering.beside(engine))
-            try:
-                getattr(rendering, function)(path, *arguments, **settings)
-            except (RuntimeError, OSError, SpecError) as error:
-                sentence = str(error)
-            self.job_ended.emit(path, sentence)
-
-        self._window.status_line.say(self.tr("writing {name} …").format(name=path.name))
-        self._controller.run_job(job)
-
-    @Slot(object, float)
-    def _on_job_progressed(self, path: Path, share: float) -> None:
-        words = self.tr("writing {name} … {percent} %").format(name=path.name, percent=int(100 * share))
-        self._window.status_line.say(words)
-
-    @Slot(object, object)
-    def _on_job_ended(self, path: Path, failed: str | None) -> None:
-        if failed is None:
-            self._window.status_line.say(self.tr("written: {path}").format(path=path))
-        else:
-            self._window.status_line.say("")
-            self.say(self.tr("{name} was not written: {why}").format(name=path.name, why=failed))
+            self._jobs.run("write_spec", Path(path), snapshot.spec, snapshot.looked_at)
 
     def say(self, sentence: str) -> None:
         self._controller.say(Failure(self._session.generation, sentence, ""))

@@ -13,6 +13,8 @@ from PySide6.QtWidgets import QApplication, QMessageBox
 
 from attnviz import __version__
 from attnviz.controller import Controller
+from attnviz.exporting import Exporting
+from attnviz.file_jobs import FileJobs
 from attnviz.filing import Filing
 from attnviz.gestures import Gestures
 from attnviz.questions import Answer
@@ -56,7 +58,9 @@ class Program(QObject):
         self._dark = bool(settings.value("dark", False, type=bool))
         apply_theme(_application(), self._dark)  # before there is a widget: style sheets resolve fonts when they polish
         self.window = MainWindow(settings)
-        self.filing = Filing(self.window, self.controller, self.session, settings, self)
+        self.jobs = FileJobs(self.window, self.controller, self.session, self)
+        self.filing = Filing(self.window, self.controller, self.session, self.jobs, self)
+        self.exporting = Exporting(self.window, self.session, settings, self.jobs, self)
         self.studies = StudyLane(self.worker.is_busy, parent=self)
         self._teaching: Teaching | None = None
         self._connect_views()
@@ -161,7 +165,7 @@ class Program(QObject):
             "zoom_in": heads.zoom_in, "zoom_out": heads.zoom_out, "zoom_all": heads.zoom_all,
             "pan_up": partial(heads.pan, 0, -1), "pan_down": partial(heads.pan, 0, 1),
             "pan_left": partial(heads.pan, -1, 0), "pan_right": partial(heads.pan, 1, 0),
-            "open": self.filing.ask_open, "save": self.filing.ask_save, "export": self.filing.ask_export,
+            "open": self.filing.ask_open, "save": self.filing.ask_save, "export": self.exporting.ask,
             "undo": self.controller.undo, "redo": self.controller.redo, "pin": self.controller.toggle_pin,
             "edit_cell": heads.edit_current_cell, "freeze_scores": self.filing.freeze_scores,
             "copy_code": self.filing.copy_code, "about": self._on_about,
@@ -339,7 +343,7 @@ class Program(QObject):
             self._dark = dark
             self.settings.setValue("dark", dark)
             apply_theme(_application(), dark)
-        self.filing.dark = dark
+        self.exporting.dark = dark
         self.window.use_dark(dark)
         self.window.actions_by_name["dark"].setChecked(dark)
 

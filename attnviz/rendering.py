@@ -11,7 +11,7 @@ from attnviz import files
 from attnviz.engine import ComputationError, Engine
 from attnviz.frames import Finished, Frame, Outline, Progress
 from attnviz.session import Picture
-from attnviz.spec import AttentionSpec, Request, View, Viewport, to_json
+from attnviz.spec import AttentionSpec, Request, View, Viewport, check_size, to_json
 
 _ATTEMPTS = 3
 _COMPUTED = 0.7  # of an export's progress; the rest is painting and compressing
@@ -99,7 +99,7 @@ def write_image(
         if cancelled():
             raise Cancelled
 
-    export.check_size(size)
+    check_size(size)
     with _engine_or_own(engine) as working:
         outline = _outline(working, spec, view, cancelled)
         picture = collect(

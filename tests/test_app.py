@@ -260,12 +260,12 @@ def test_a_spec_file_with_ranges_opens_on_its_window_and_goes_out_with_it(qtbot,
     assert program.session.snapshot().window == Window(40, 80, 10, 50)
     out = tmp_path / "again.json"
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(out), ""))
-    with qtbot.waitSignal(program.filing.job_ended, timeout=20_000):
+    with qtbot.waitSignal(program.jobs.ended, timeout=20_000):
         program.window.actions_by_name["save"].trigger()
     assert from_json(out.read_bytes()) == (spec, view)
     for whole, ranges in (False, (40, 80)), (True, None):
-        with qtbot.waitSignal(program.filing.job_ended, timeout=20_000):
-            program.filing.export(tmp_path / "part.png", (400, 300), whole_map=whole)
+        with qtbot.waitSignal(program.jobs.ended, timeout=20_000):
+            program.exporting.export(tmp_path / "part.png", (400, 300), whole_map=whole)
         reader = QImageReader(str(tmp_path / "part.png"))
         assert from_json(reader.text("attnviz"))[1].rows == ranges
 
@@ -347,13 +347,13 @@ def test_a_failing_device_gives_a_banner_and_the_program_goes_on_with_the_last_t
 def test_export_writes_the_picture_and_a_failure_is_said(qtbot, open_window, tmp_path):
     program = open_window((make_spec(mask="three-step"), View()))
     path = tmp_path / "picture.png"
-    with qtbot.waitSignal(program.filing.job_ended, timeout=20_000):
-        program.filing.export(path, (800, 600))
+    with qtbot.waitSignal(program.jobs.ended, timeout=20_000):
+        program.exporting.export(path, (800, 600))
     reader = QImageReader(str(path))
     assert (reader.size().width(), reader.size().height()) == (800, 600)
     assert from_json(reader.text("attnviz"))[0] == make_spec(mask="three-step")
-    with qtbot.waitSignal(program.filing.job_ended, timeout=20_000):
-        program.filing.export(tmp_path / "nowhere" / "picture.png", (800, 600))
+    with qtbot.waitSignal(program.jobs.ended, timeout=20_000):
+        program.exporting.export(tmp_path / "nowhere" / "picture.png", (800, 600))
     qtbot.waitUntil(lambda: program.session.snapshot().failure is not None)
     assert "does not exist" in program.session.snapshot().failure.sentence
 
@@ -421,8 +421,8 @@ def test_a_hand_switches_the_mask_moves_dropout_changes_heads_and_exports(qtbot,
     qtbot.waitUntil(lambda: spec_of(program).num_heads == 3)
     settle(qtbot, program)
     assert len(program.window.heatmaps.panel_names()) == 3
-    with qtbot.waitSignal(program.filing.job_ended, timeout=20_000):
-        program.filing.export(tmp_path / "driven.png", (640, 400))
+    with qtbot.waitSignal(program.jobs.ended, timeout=20_000):
+        program.exporting.export(tmp_path / "driven.png", (640, 400))
     assert (tmp_path / "driven.png").exists()
 
 

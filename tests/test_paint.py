@@ -15,6 +15,7 @@ from attnviz.files import FileProblem
 from attnviz.frames import CellClass, Counts, Finished, Frame, Outline, Scale, StageShape
 from attnviz.session import Cell, Picture
 from attnviz.spec import (
+    MIN_SIDE,
     Blocks,
     Causal,
     Drawn,
@@ -489,8 +490,8 @@ def test_sizes_that_cannot_be_are_refused_in_words(size):
 
 
 def test_the_smallest_picture_is_one():
-    image = export.render_picture(picture_of(frame_of(CAT, TRIANGLE)), (export.MIN_SIDE, export.MIN_SIDE))
-    assert (image.width(), image.height()) == (export.MIN_SIDE, export.MIN_SIDE)
+    image = export.render_picture(picture_of(frame_of(CAT, TRIANGLE)), (MIN_SIDE, MIN_SIDE))
+    assert (image.width(), image.height()) == (MIN_SIDE, MIN_SIDE)
 
 
 def test_another_thread_draws_the_same_picture():

@@ -5,7 +5,6 @@ A sheet is laid out first: only then is known how many pixels a map has, and so 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,38 +17,18 @@ from PySide6.QtGui import QColor, QFont, QImage, QPainter
 
 from attnviz import colour
 from attnviz.figure import layout, marks, paint
+from attnviz.figure.drawing import Step
 from attnviz.figure.fonts import draw_text, load_fonts, sized
 from attnviz.figure.paint import LIGHT, Style
 from attnviz.figure.png import write_png
 from attnviz.files import write_whole
 from attnviz.frames import CellClass, Frame, Outline
 from attnviz.session import Cell, Picture
-from attnviz.spec import QUERY_KEY_STAGES, SpecError, View, Viewport
-
-Step = Callable[[float], object]
-"""Is told the share that is done, 0 to 1; what it raises ends the export."""
+from attnviz.spec import QUERY_KEY_STAGES, SpecError, View, Viewport, check_size
 
 METADATA_KEY: Final = "attnviz"
-MIN_SIDE: Final = 16
-MAX_SIDE: Final = 32_767  # QPainter's coordinates on an image
-MAX_PIXELS: Final = 400_000_000
 _LARGE_FROM = 2.0
 _PAINTED = 0.3  # of an export's time; the rest is compressing
-
-
-def check_size(size: tuple[int, int]) -> None:
-    """Raise `SpecError` where no picture of ``size`` (width, height) can be made."""
-    width, height = size
-    said = f"size is {width}x{height}"
-    if min(size) < MIN_SIDE:
-        raise SpecError("size", f"{said}: give a width and a height of at least {MIN_SIDE} pixels, such as 1920x1080")
-    if max(size) > MAX_SIDE:
-        raise SpecError("size", f"{said}: a side has at most {MAX_SIDE:,} pixels, so give less, such as 3840x2160")
-    if width * height > MAX_PIXELS:
-        millions = f"{width * height / 1e6:,.0f} million pixels"
-        raise SpecError(
-            "size", f"{said}, {millions}: give at most {MAX_PIXELS // 1_000_000} million, such as 3840x2160"
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ from attnviz.spec.attention import (
 from attnviz.spec.checks import MAX_TYPED_DIMS, MAX_TYPED_TOKENS, Matrix, SpecError
 from attnviz.spec.fills import fill_words, held
 from attnviz.spec.looks import LINES, Colours, Norm, Pooling, Request, View, Viewport
+from attnviz.spec.paper import MAX_PIXELS, MAX_SIDE, MIN_SIDE, THEMES, Paper, Theme, check_size, parse_size
 from attnviz.spec.shapes import (
     MAX_DRAWN,
     SHAPE_FORMS,
@@ -99,14 +100,18 @@ __all__ = [
     "LINES",
     "MAX_DRAWN",
     "MAX_HEADS",
+    "MAX_PIXELS",
     "MAX_SEED",
+    "MAX_SIDE",
     "MAX_TOKENS",
     "MAX_TYPED_DIMS",
     "MAX_TYPED_TOKENS",
+    "MIN_SIDE",
     "QUERY_KEY_STAGES",
     "SHAPE_FORMS",
     "SPEC_VERSION",
     "STAGES",
+    "THEMES",
     "WEIGHT_STAGES",
     "AnyShape",
     "AnySource",
@@ -128,6 +133,7 @@ __all__ = [
     "Norm",
     "PadLeft",
     "PadRight",
+    "Paper",
     "Pattern",
     "PatternKind",
     "Pooling",
@@ -141,6 +147,7 @@ __all__ = [
     "Source",
     "SpecError",
     "Text",
+    "Theme",
     "TypedScores",
     "TypedWeights",
     "View",
@@ -148,6 +155,7 @@ __all__ = [
     "acts_on_scores",
     "as_drawn",
     "check_drawable",
+    "check_size",
     "default_fill",
     "edited",
     "fill_words",
@@ -163,10 +171,11 @@ __all__ = [
     "masked_at",
     "padded_keys",
     "parse_shape",
+    "parse_size",
     "shape_text",
     "stages_of",
     "to_json",
     "toggled",
     "visible_run",
     "visible_runs",
-]  # fmt: skip
+]

@@ -288,9 +288,9 @@ class _Hand:
     def export(self, folder):
         """A sheet of what is in sight, 1920 × 1080, and the process's peak before and after."""
         ended, before = [], resident("VmHWM")
-        self._program.filing.job_ended.connect(lambda path, failed: ended.append(failed))
+        self._program.jobs.ended.connect(lambda path, failed: ended.append(failed))
         start = time.perf_counter()
-        self._program.filing.export(folder / "sheet.png", (1920, 1080))
+        self._program.exporting.export(folder / "sheet.png", (1920, 1080))
         came = wait_until(lambda: bool(ended), self._program, 4 * _PATIENCE)
         self._say("export of what is in sight", written_ms=(time.perf_counter() - start) * 1000 if came else None,
                   peak_rose_mb=(resident("VmHWM") - before) / 1e6)  # fmt: skip

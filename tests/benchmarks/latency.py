@@ -118,7 +118,7 @@ def _export(*, painting):
             if going[0] and failed is None:
                 write()
 
-        program.filing.job_ended.connect(again)
+        program.jobs.ended.connect(again)
         write()
         paint = QTimer(interval=_PAINT_MS)
         paint.timeout.connect(program.window.heatmaps.update)

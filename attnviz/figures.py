@@ -1,0 +1,52 @@
+"""A figure as it is asked for: what it shows of which attention, and the paper it is drawn on. Frozen, checked."""
+
+from __future__ import annotations
+
+from typing import Final, Literal, get_args
+
+import msgspec
+
+from attnviz.questions import Question
+from attnviz.spec import AttentionSpec, Paper, SpecError, View, make_spec
+
+Shows = Literal[
+    "heads", "a-b", "difference", "gallery", "row", "dropout", "heads-study", "rounds", "exam", "future-share", "forms",
+    "leaks",
+]  # fmt: skip
+"""What is on the sheet. *heads*: maps of one stage. *a-b*, *difference*: two states of one head side by side, and what
+is apart. *gallery*: every mask. *row*: one row with its bars. The others are plots and tables of the study of that name
+(*heads-study* that of stacked and split heads)."""
+
+SHOWS: Final = get_args(Shows)
+
+
+class Figure(msgspec.Struct, frozen=True, kw_only=True):
+    """One picture.
+
+    ``spec`` and ``view`` say what is computed and looked at, as in the window. ``heads`` are some of them, () the
+    view's: one or all. ``row`` is the query that a *row*, a *gallery* and some studies look at, None for the last.
+    ``beside`` is B of *a-b* and *difference*, A is ``spec``. ``question`` is the whole question of a study, None for
+    the one that ``spec`` and its defaults make.
+    """
+
+    spec: AttentionSpec = msgspec.field(default_factory=make_spec)
+    view: View = msgspec.field(default_factory=View)
+    paper: Paper = msgspec.field(default_factory=Paper)
+    shows: Shows = "heads"
+    heads: tuple[int, ...] = ()
+    row: int | None = None
+    beside: AttentionSpec | None = None
+    question: Question | None = None
+
+    def __post_init__(self) -> None:
+        if self.shows not in SHOWS:
+            raise SpecError("shows", f"shows is {self.shows!r}: give one of {', '.join(SHOWS)}")
+        if self.shows in ("a-b", "difference") and self.beside is None:
+            raise SpecError("beside", f"{self.shows} compares two states: say what differs in the other one")
+        if self.row is not None and self.row < 0:
+            raise SpecError("row", f"row is {self.row}: rows count from 0")
+        for head in self.heads:
+            if not 0 <= head < self.spec.num_heads:
+                raise SpecError("heads", f"heads has {head}: heads count from 0 to {self.spec.num_heads - 1}")
+        if len(set(self.heads)) < len(self.heads):
+            raise SpecError("heads", "heads has a head twice: give each once")
