@@ -3,36 +3,31 @@
 from __future__ import annotations
 
 import logging
-import signal
-import socket
 import sys
 import tempfile
 from collections.abc import Callable
 from functools import partial
-from importlib import resources
 from pathlib import Path
 from types import TracebackType
 
 import click
 from PySide6.QtCore import (
-    QMessageLogContext,
     QObject,
     QSettings,
-    QSocketNotifier,
     QTimer,
-    QtMsgType,
-    Signal,
     Slot,
-    qInstallMessageHandler,
 )
-from PySide6.QtGui import QGuiApplication, QIcon, QPixmap
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
 from attnviz import screens
-from attnviz.figure.fonts import load_fonts
+from attnviz.application import Interrupts, make_application
 from attnviz.frames import Failure
+from attnviz.history import Scene
+from attnviz.keeping import last_session
 from attnviz.program import Program
-from attnviz.spec import AttentionSpec, Lesson, SpecError, View, from_json, make_spec
+from attnviz.session_files import SavedSession
+from attnviz.spec import Lesson, View, make_spec
 from attnviz.worker import EngineLike
 
 log = logging.getLogger(__name__)
@@ -51,79 +46,41 @@ def make_engine() -> EngineLike:
 
 
 def build_window(
-    asked: tuple[AttentionSpec, View] | None, settings: QSettings,
-    engine_factory: Callable[[], EngineLike] = make_engine,
-) -> Program:  # fmt: skip
-    """The program's window, connected and computing, not shown yet. ``asked`` None is the last spec, or the first."""
-    spec, view = asked or _last_scene(settings) or (FIRST_SPEC, FIRST_VIEW)
-    return Program(spec, view, settings, engine_factory)
+    asked: SavedSession | Scene | None, settings: QSettings, engine_factory: Callable[[], EngineLike] = make_engine
+) -> Program:
+    """The program's window, connected and computing, not shown yet. ``asked`` None is the last session, or the first.
 
-
-def _last_scene(settings: QSettings) -> tuple[AttentionSpec, View] | None:
-    text = str(settings.value("scene", "", type=str))
-    if not text:
-        return None
-    try:
-        return from_json(text)
-    except SpecError:
-        log.warning("the last spec could not be read; starting afresh")
-        return None
+    A last session that is damaged is kept aside, and the window says so.
+    """
+    said = None
+    if asked is None:
+        asked, said = last_session(settings)
+    if not isinstance(asked, SavedSession):
+        spec, view = asked or (FIRST_SPEC, FIRST_VIEW)
+        asked = SavedSession(spec=spec, view=view)
+    program = Program(asked, settings, engine_factory)
+    if said is not None:
+        program.controller.say(Failure(program.session.generation, said, ""))
+    return program
 
 
 # ------------------------------------------------------------------------------------------------------- running
 
 
-class _Interrupts(QObject):
-    """Lets Ctrl+C reach Python while Qt's event loop runs: a byte on a socket wakes it."""
-
-    interrupted = Signal()
-
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self._read, self._write = socket.socketpair()
-        self._read.setblocking(False)
-        self._write.setblocking(False)
-        self._old_fd = signal.set_wakeup_fd(self._write.fileno(), warn_on_full_buffer=False)
-        self._old = signal.signal(signal.SIGINT, lambda *_: None)
-        self._notifier = QSocketNotifier(self._read.fileno(), QSocketNotifier.Type.Read, self)
-        self._notifier.activated.connect(self._on_byte)
-
-    @Slot()
-    def _on_byte(self) -> None:
-        self._read.recv(64)
-        self.interrupted.emit()
-
-    def stop(self) -> None:
-        self._notifier.setEnabled(False)
-        signal.set_wakeup_fd(self._old_fd)
-        signal.signal(signal.SIGINT, self._old)
-        self._read.close()
-        self._write.close()
-
-
-def _icon() -> QIcon:
-    picture = QPixmap()
-    picture.loadFromData(resources.files("attnviz.resources").joinpath("icons", "attnviz.png").read_bytes())
-    return QIcon(picture)
-
-
 def run_window(
-    asked: tuple[AttentionSpec, View] | None, *, platform_was_ours: bool, lesson: tuple[str, str | None] | None = None
-) -> int:
+    asked: SavedSession | Scene | None, *, platform_was_ours: bool, lesson: tuple[str, str | None] | None = None,
+    settings: QSettings | None = None,
+) -> int:  # fmt: skip
     """Open the window and run until it closes. Returns the exit status.
 
-    ``lesson`` is a lesson's name or file and perhaps a step, to be played from there.
+    ``lesson`` is a lesson's name or file and perhaps a step, to be played from there. ``settings`` are the person's own
+    unless others are given.
     Off screen without being asked for, it writes the window to attnviz.png after the first exact picture and ends.
     """
-    qInstallMessageHandler(_on_qt_message)
-    application = QApplication(["attnviz"])
-    application.setApplicationName("attnviz")
-    application.setOrganizationName("attnviz")
-    load_fonts()
-    application.setWindowIcon(_icon())
-    program = build_window(asked, QSettings("attnviz", "attnviz"))
-    sys.excepthook = partial(_on_bug, program)
-    interrupts = _Interrupts(program)
+    application = make_application()
+    program = build_window(asked, settings or QSettings("attnviz", "attnviz"))
+    hook_before, sys.excepthook = sys.excepthook, partial(_on_bug, program)
+    interrupts = Interrupts(program)
     status = [0]
 
     def interrupted() -> None:
@@ -140,7 +97,7 @@ def run_window(
         program.teaching.play(*lesson)
     application.exec()
     interrupts.stop()
-    sys.excepthook = sys.__excepthook__
+    sys.excepthook = hook_before
     return status[0]
 
 
@@ -178,8 +135,7 @@ def _write_window(program: Program, status: list[int]) -> None:
     """Off screen: the window as a picture in the current folder (or a temporary one), one line that says so."""
     QApplication.processEvents()
     picture = program.window.grab()
-    missing = screens.missing_library()
-    why = f"{missing} is missing" if missing else "there is no display"
+    why = screens.why_no_window()
     for folder in (Path.cwd, partial(tempfile.mkdtemp, prefix="attnviz-")):
         path = Path(folder()) / "attnviz.png"
         if picture.save(str(path)):
@@ -189,14 +145,6 @@ def _write_window(program: Program, status: list[int]) -> None:
         click.echo("attnviz: no window can be shown, and attnviz.png could not be written", err=True)
         status[0] = 1
     program.window.close()
-
-
-def _on_qt_message(kind: QtMsgType, _context: QMessageLogContext, text: str) -> None:
-    """Qt's own complaints go to the log: a missing display is told in our words."""
-    fatal = kind in (QtMsgType.QtCriticalMsg, QtMsgType.QtFatalMsg)
-    if "platform plugin" in text and fatal:
-        click.echo(f"attnviz: {' '.join(text.split())}", err=True)
-    log.log(logging.ERROR if fatal else logging.INFO, "Qt: %s", text)
 
 
 def _on_bug(program: Program, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

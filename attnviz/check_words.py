@@ -6,7 +6,17 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from attnviz.questions.leak import LOOKS, EqualAnswer, Equality, GradientReading, LeakAnswer, Reading, outcome
+from attnviz.questions.leak import (
+    LOOKS,
+    EqualAnswer,
+    Equality,
+    GradientReading,
+    LeakAnswer,
+    Reading,
+    hides_the_future,
+    least_changed,
+    outcome,
+)  # fmt: skip
 
 CLEAN, LEAKS, ASKED, UNTESTED = 0, 1, 2, 3
 """Exit statuses."""
@@ -86,8 +96,14 @@ def summary(answer: LeakAnswer, scale: float, status: int) -> list[str]:
             factor = (larger / scale) ** 2
             said.append(f"With inputs × {larger:g}, scores × {factor:,.10g}, it {words} in {', '.join(dtypes)}.")
     rounds = " by more than rounding" if any(reading.verdict == "rounding" for reading in own) else ""
+    changed = "a later token changes"
+    if not all(hides_the_future(reading.hidden) for reading in own):
+        changed = "a token changes that it must not see"
+    clean = f"Clean: no output moves{rounds} when {changed}{_partly(own)}."
+    if any(reading.hidden is not None and not reading.hidden.any() for reading in own):
+        clean = "Nothing is hidden: every token may move every output."
     said.append({
-        CLEAN: f"Clean: no output moves{rounds} when a later token changes{_partly(own)}.", LEAKS: "It fails.",
+        CLEAN: clean, LEAKS: "It fails.",
         UNTESTED: "It could not be tested.",
     }[status])  # fmt: skip
     if outcome(answer, scale) == "unclear":
@@ -97,10 +113,8 @@ def summary(answer: LeakAnswer, scale: float, status: int) -> list[str]:
 
 def _partly(own: Sequence[Reading]) -> str:
     """How many tokens were changed, where those were not all."""
-    least = min((reading for reading in own if reading.positions), key=lambda r: r.positions, default=None)
-    if least is None or least.positions == least.length:
-        return ""
-    return f", of {least.positions} among {least.length} tokens that were changed"
+    least = least_changed(own)
+    return "" if least is None else f", of {least[0]} among {least[1]} tokens that were changed"
 
 
 def as_object(
@@ -150,6 +164,8 @@ def gradient_line(slope: GradientReading) -> str:
     if slope.remark:
         return f"By gradient: {slope.remark}"
     if slope.at is None:
-        return f"By gradient in {slope.dtype}: no output depends on a later token."
+        what = "a later token" if hides_the_future(slope.hidden) else "a token that it must not see"
+        rounds = " by more than rounding" if slope.hidden_slope else ""
+        return f"By gradient in {slope.dtype}: no output depends on {what}{rounds}."
     row, col = slope.at
     return f"By gradient in {slope.dtype}: output {row} depends on token {col}, by up to {slope.hidden_slope:.3g}."

@@ -10,9 +10,10 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 import click
 
@@ -26,6 +27,7 @@ _Answer = TypeVar("_Answer")
 
 MOST_TOKENS: Final = 1024
 _GRACE_S: Final = 2.0
+_OF_TIMEOUT: Final = 0.8  # after which derivatives are given up: what was found before them counts
 
 
 def check_command(
@@ -50,6 +52,7 @@ def check_command(
     @click.option("--strict", is_flag=True, help="A leak in the arithmetic is exit status 1 too.")
     @click.option("--lines", "as_lines", is_flag=True, hidden=True)
     @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+    @_untested_where_nothing_can_be_written
     def check(
         target: str | None, *, against: str | None, gradient: bool, image: Path | None, as_json: bool, as_lines: bool,
         strict: bool, timeout: float, **options: Any,
@@ -108,6 +111,25 @@ def check_command(
     return check
 
 
+def _untested_where_nothing_can_be_written(check: Callable[..., int]) -> Callable[..., int]:
+    """1 says that something leaks; standard output that is closed or a picture that cannot be written say nothing."""
+
+    @wraps(check)
+    def run(*arguments: Any, **options: Any) -> int:
+        from attnviz import check_words as words
+        from attnviz.files import FileProblem
+
+        try:
+            return check(*arguments, **options)
+        except (OSError, FileProblem) as error:
+            why = error.sentence if isinstance(error, FileProblem) else f"cannot write: {error.strerror or error}"
+            with suppress(Exception):
+                click.echo(f"attnviz: {why}", err=True)
+            return words.UNTESTED
+
+    return run
+
+
 def _subject(
     target: str | None, own: dict[str, Any], options: dict[str, Any],
     read_spec: Callable[[dict[str, Any]], tuple[AttentionSpec, View] | None], timeout: float,
@@ -153,7 +175,15 @@ def _subject(
         raise click.UsageError(f"{length} tokens: a test takes 2 to {MOST_TOKENS:,}")
     if not 0 < own["input_scale"] < math.inf:
         raise click.UsageError(f"--scale is {own['input_scale']:g}: give a number above 0")
-    plan = Plan(devices, dtypes, length, own["input_scale"], given.get("seed", 0), gradient=own["gradient"])
+    plan = Plan(
+        devices,
+        dtypes,
+        length,
+        own["input_scale"],
+        given.get("seed", 0),
+        gradient=own["gradient"],
+        gradient_s=_OF_TIMEOUT * timeout,
+    )
     return named, subject, plan, wishes
 
 
@@ -190,7 +220,7 @@ def _against(
 
     with _within(timeout, target):
         other = subjects.build(subjects.find(target), target, wishes)
-        shared = share_weights(getattr(subject, "run", None), other.run)
+        shared = share_weights(getattr(subject, "run", subject), other.run)
     stream = compare(subject, other, plan, shared)
     last: EqualAnswer | None = None
     if not quiet:
@@ -259,14 +289,19 @@ def _within(seconds: float, target: str) -> Iterator[None]:
 
     What a module prints meanwhile goes to stderr: stdout is for what is found.
     """
-    done = threading.Event()
+    done, end = threading.Event(), os._exit
 
     def watch() -> None:
         if not done.wait(seconds):
-            sys.stdout.flush()
-            click.echo(f"attnviz: {target} did not answer within {seconds:g} s: --timeout gives it longer", err=True)
-            sys.stderr.flush()
-            os._exit(3)
+            with suppress(Exception):  # either may be closed
+                sys.stdout.flush()
+                words = f"attnviz: {target} did not answer within {seconds:g} s: --timeout gives it longer"
+                click.echo(words, err=True)
+                sys.stderr.flush()
+            end(3)
+
+    def refuse(status: int) -> NoReturn:
+        raise RuntimeError(f"it ends the process, with os._exit({status})")
 
     watcher = threading.Thread(target=watch, name="attnviz-timeout", daemon=True)
     watcher.start()
@@ -274,10 +309,12 @@ def _within(seconds: float, target: str) -> Iterator[None]:
     timed = ours and hasattr(signal, "setitimer")
     if timed:  # where a loop in C holds Python's lock, no thread can watch: the system ends the process
         signal.setitimer(signal.ITIMER_REAL, seconds + _GRACE_S)
+    os._exit = refuse
     try:
         with redirect_stdout(sys.stderr), _descriptor_moved(ours):
             yield
     finally:
+        os._exit = end
         if timed:
             signal.setitimer(signal.ITIMER_REAL, 0)
         done.set()

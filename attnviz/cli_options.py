@@ -12,7 +12,9 @@ from typing import Any, TypeVar, get_args
 import click
 import msgspec
 
+from attnviz import opening
 from attnviz.matrices import parse_matrix
+from attnviz.session_files import SavedSession
 from attnviz.spec import (
     LESSONS,
     LINES,
@@ -42,7 +44,6 @@ from attnviz.spec import (
     TypedWeights,
     View,
     edited,
-    from_json,
     make_spec,
     parse_shape,
 )
@@ -199,7 +200,8 @@ _SOURCES = [
 
 def spec_options(function: F) -> F:
     """Add every option of a spec and view, ``--step`` and ``--spec FILE``."""
-    spec_file = click.Option(["--spec", "spec_file"], type=click.Path(), help="A spec file; other options override it.")
+    remembered = "A spec, a session, or a picture that remembers one; other options override it."
+    spec_file = click.Option(["--spec", "spec_file"], type=click.Path(), help=remembered)
     step = click.Option(["--step"], metavar="ID", help="A step of --lesson, such as 3.5.1.2.")
     params = [*_SOURCES, step, *SPEC_OPTIONS.values(), spec_file]
     if not hasattr(function, "__click_params__"):
@@ -213,15 +215,18 @@ class FileError(SpecError):
 
 
 def read_spec_file(path: str) -> tuple[AttentionSpec, View]:
-    """Spec and view of a file. Raises `SpecError` with a sentence that names the file."""
+    """Spec and view of a spec's, session's or picture's file. Raises `SpecError` with a sentence that names it."""
+    saved = _read(path)
+    return saved.spec, saved.view
+
+
+def _read(path: str) -> SavedSession:
     try:
-        text = Path(path).read_bytes()
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        raise FileError("file", _unread(path, error)) from None
-    try:
-        return from_json(text)
+        return opening.read(Path(path))
     except SpecError as error:
         raise FileError(error.field, f"{path}: {error}") from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        raise FileError("file", _unread(path, error)) from None
 
 
 def _unread(path: str, error: OSError | ValueError) -> str:
@@ -233,8 +238,23 @@ def _unread(path: str, error: OSError | ValueError) -> str:
     return f"cannot read {path}: there is no such file; give the path of a spec that was saved"
 
 
-def asked_for(options: dict[str, Any]) -> tuple[AttentionSpec, View] | None:
-    """Spec and view that the options describe; None where none is given. Raises `SpecError`."""
+def asked_session(options: dict[str, Any]) -> SavedSession | None:
+    """What the options describe and what else their file remembers of a window. Raises `SpecError`."""
+    asked = asked_for(options)
+    if asked is None:
+        return None
+    spec, view = asked
+    path = options["spec_file"]
+    if path is None:
+        return SavedSession(spec=spec, view=view)
+    return msgspec.structs.replace(_read(path), spec=spec, view=view)
+
+
+def asked_for(options: dict[str, Any], *, idle_fill: bool = False) -> tuple[AttentionSpec, View] | None:
+    """Spec and view that the options describe; None where none is given. Raises `SpecError`.
+
+    ``idle_fill`` lets a fill stand that the mask leaves aside, as a window does.
+    """
     given = {name: value for name, value in options.items() if value is not None}
     path = given.pop("spec_file", None)
     if not given and path is None:
@@ -255,22 +275,50 @@ def asked_for(options: dict[str, Any]) -> tuple[AttentionSpec, View] | None:
         for name, value in view_fields.items()
     }
     source = _source({name: given.pop(name) for name in SOURCE_OPTIONS if name in given}, spec)
-    if "mask_shape" in given:
-        given["mask_shape"] = _shape(given["mask_shape"])
-    absent = {("soft_cap", "none"), ("top_k", "none")}
-    given = {name: None if (name, value) in absent else value for name, value in given.items()}
-    if "fill" in given:
-        given["fill"] = float(given["fill"])
+    given = _as_fields(given)
     if spec is None:
         spec = make_spec(source, **given)
     else:  # in two steps, for what follows the number of heads in the source's own spec
         spec = spec if source is None else edited(spec, source=source)
         spec = edited(spec, **given) if given else spec
-    if "fill" in given and not spec.fills:
+    if "fill" in given and not spec.fills and not idle_fill:
         raise SpecError("fill", f"fill belongs to --mask neg-inf or add, but the mask is {spec.mask}: leave --fill out")
     view = msgspec.structs.replace(view, **view_fields)
     view.check(spec)
     return spec, view
+
+
+def changed(spec: AttentionSpec, pairs: Mapping[str, Any]) -> AttentionSpec:
+    """``spec`` with options of a spec or source, by name, as on the command line or converted: {"mask": "none"}.
+
+    Raises `SpecError`.
+    """
+    options = {**SPEC_OPTIONS, **{str(option.name): option for option in _SOURCES}}
+    given = {}
+    for name, text in pairs.items():
+        field = next((f for f, o in options.items() if name in (f, *(flag.lstrip("-") for flag in o.opts))), None)
+        if field is None or field in View.__struct_fields__:
+            known = ", ".join(o.opts[0].lstrip("-") for f, o in options.items() if f not in View.__struct_fields__)
+            raise SpecError(name, f"{name} is no option of a spec: give one of {known}")
+        option = options[field]
+        kind = click.BOOL if option.is_flag else option.type
+        try:
+            given[field] = kind.convert(text, option, None)
+        except click.BadParameter as error:
+            raise SpecError(field, f"{name} is {text!r}: {error.message}") from None
+    source = _source({field: given.pop(field) for field in SOURCE_OPTIONS if field in given}, spec)
+    return edited(spec, **({} if source is None else {"source": source}), **_as_fields(given))
+
+
+def _as_fields(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of options as a spec's fields have them."""
+    absent = {("soft_cap", "none"), ("top_k", "none")}
+    fields: dict[str, Any] = {name: None if (name, value) in absent else value for name, value in given.items()}
+    if "mask_shape" in fields:
+        fields["mask_shape"] = _shape(fields["mask_shape"])
+    if "fill" in fields:
+        fields["fill"] = float(fields["fill"])
+    return fields
 
 
 def is_script(lesson: str | None) -> bool:
@@ -317,6 +365,10 @@ def _check_one_source(given: Mapping[str, Any]) -> list[str]:
     return kinds
 
 
+def _names(given: str | tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(given.split(",")) if isinstance(given, str) else given
+
+
 def _source(given: dict[str, Any], spec: AttentionSpec | None) -> AnySource | None:
     kinds = _check_one_source(given)
     kind = kinds[0] if kinds else None
@@ -330,7 +382,7 @@ def _source(given: dict[str, Any], spec: AttentionSpec | None) -> AnySource | No
         raise SpecError("qk_scale", "--qk-scale belongs to --random-qk: give that too")
     if "pattern" in given and given.get("random_qk"):
         raise SpecError("pattern", "--pattern and --random-qk are two sources: give one")
-    names = {name: tuple(given[name].split(",")) for name in ("dims", "tokens") if name in given}
+    names = {name: _names(given[name]) for name in ("dims", "tokens") if name in given}
     match kind:
         case "lesson":
             return Lesson(name=given["lesson"])

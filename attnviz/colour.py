@@ -175,14 +175,33 @@ def pool_pixels(rgb: Pixels, scale: Scale, colours: str, factor: int) -> Pixels:
     """
     if factor == 1:
         return rgb
-    palette = _palette(_table_name(scale, colours))
+    ranked, ranks = _ranks(_table_name(scale, colours))
+    brightest: Pixels = ranked[pooled(ranks[rgb & np.uint32(0xFFFFFF)], factor, np.maximum)]
+    return brightest
+
+
+@cache
+def _ranks(name: str) -> tuple[Pixels, npt.NDArray[np.uint16]]:
+    """A table's colours and grounds in the order in which they are shown, and the place of each 0xRRGGBB in it.
+
+    The second is large, but the few pages of it that are ever touched are all that it takes of memory.
+    """
     order = [_TABLE_SIZE + _NOT_ORDINARY.index(kind) for kind in reversed(_NOT_ORDINARY)]
-    ranked = palette[[*order[:-1], *range(_TABLE_SIZE), order[-1]]]
-    by_colour = np.argsort(ranked, kind="stable")
-    ranks = by_colour[np.searchsorted(ranked[by_colour], rgb)]
-    rows, cols = (np.arange(0, length, factor) for length in rgb.shape)
-    pooled = np.maximum.reduceat(np.maximum.reduceat(ranks, rows, axis=0), cols, axis=1)
-    return ranked[pooled]
+    ranked = _palette(name)[[*order[:-1], *range(_TABLE_SIZE), order[-1]]]
+    ranks = np.zeros(1 << 24, np.uint16)
+    ranks[ranked & np.uint32(0xFFFFFF)] = np.arange(len(ranked))
+    return ranked, ranks
+
+
+def pooled(plane: npt.NDArray[Any], factor: int, combine: np.ufunc) -> npt.NDArray[Any]:
+    """``combine`` (such as np.maximum) of each factor × factor numbers of ``plane`` (r, c), the last ones partial."""
+    for _axis in range(2):
+        found = plane[::factor].copy()
+        for place in range(1, factor):
+            part = plane[place::factor]
+            combine(found[: len(part)], part, out=found[: len(part)])
+        plane = found.T
+    return np.ascontiguousarray(plane)
 
 
 # -------------------------------------------------------------------------------------------------------- contrasts

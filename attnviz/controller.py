@@ -24,7 +24,7 @@ from attnviz.frames import (
     RowQuestion,
 )
 from attnviz.history import History
-from attnviz.session import Cell, Problem, Session, Window, window_of
+from attnviz.session import Cell, Picture, Problem, Session, Window, window_of
 from attnviz.spec import QUERY_KEY_STAGES, AttentionSpec, Request, SpecError, View, Viewport, edited
 from attnviz.worker import Job, Worker
 
@@ -51,6 +51,7 @@ class Controller(QObject):
         self._viewport = Viewport(rows=view.rows, cols=view.cols)
         self._waiting: tuple[AttentionSpec, View] | None = None
         self._opened: View | None = None
+        self._to_select: Cell | None = None  # of the map that was opened, once it is there
         self._showing = self._show_again = False
         self._last_begun = 0.0
         self._last_drained = 0.0
@@ -125,24 +126,44 @@ class Controller(QObject):
         self._worker.messages_pending.disconnect(self._on_messages_pending)
         self.blockSignals(True)
 
-    def open(self, spec: AttentionSpec, view: View, *, recorded: bool = True) -> None:
+    def open(
+        self, spec: AttentionSpec, view: View, *, recorded: bool = True, selected: Cell | None = None
+    ) -> None:  # fmt: skip
         """Show a spec and view that belong together, as from a file: the view's ranges become the window.
 
-        Dropout that draws by itself is frozen. What is not ``recorded`` is no step of a person's to be undone.
+        ``selected`` is the cell to look at, None for the one that is. Dropout that draws by itself is frozen. What is
+        not ``recorded`` is no step of a person's to be undone.
         """
         self.set_redraws(False)
+        self._to_select = selected
         plain = msgspec.structs.replace(view, rows=None, cols=None)
         if (spec, plain) == self.wanted():
             self._update(window=window_of(view))
+            self._select_opened()
             return
         self._opened = view
         self._ask(spec, plain, recorded=recorded)
+
+    def _select_opened(self) -> None:
+        """Select the cell that came with what was opened, as soon as a picture of that stands."""
+        snapshot, cell = self._session.snapshot(), self._to_select
+        outline = self.outline()
+        if cell is None or outline is None or snapshot.stale:
+            return
+        self._to_select = None
+        if cell.row < outline.n_queries and cell.col < outline.n_keys:
+            self.select(cell)
 
     def forget_before(self) -> None:
         """Compare what stands with nothing, until it changes again."""
         if self._session.snapshot().last is not None:
             self._update(last=None)
             self._ask_story()
+
+    @property
+    def viewport(self) -> Viewport:
+        """The cells and pixels that are asked for."""
+        return self._viewport
 
     def outline(self) -> Outline | None:
         """What the picture in sight is about."""
@@ -151,6 +172,10 @@ class Controller(QObject):
 
     def selected(self) -> Cell | None:
         return self._session.snapshot().selected
+
+    def wanted_cell(self) -> Cell | None:
+        """The cell that is selected, or that will be once its map stands."""
+        return self._to_select or self.selected()
 
     def say(self, failure: Failure) -> None:
         """Show a sentence in the banner that did not come from a computation."""
@@ -203,10 +228,12 @@ class Controller(QObject):
     def toggle_pin(self) -> None:
         """Pin the picture that stands as A, or let A go."""
         snapshot = self._session.snapshot()
-        if snapshot.pinned is not None:
-            self._update(pinned=None)
-        elif snapshot.picture is not None and snapshot.picture.complete:
-            self._update(pinned=snapshot.picture)
+        complete = snapshot.picture is not None and snapshot.picture.complete
+        self.pin(snapshot.picture if complete and snapshot.pinned is None else None)
+
+    def pin(self, picture: Picture | None) -> None:
+        """Make a complete picture A, which the one in sight is compared with; None lets A go."""
+        self._update(pinned=picture)
         self._ask_story()
 
     @Slot(bool)
@@ -254,6 +281,7 @@ class Controller(QObject):
         self._last_begun = time.monotonic()
         opened, self._opened = self._opened, None
         if opened is not None or not self._same_map(spec, view):  # cells of another map are other cells
+            self._to_select = None if opened is None else self._to_select
             opened = opened or View()
             self._viewport = msgspec.structs.replace(self._viewport, rows=opened.rows, cols=opened.cols)
             self._session.update(window=window_of(opened))
@@ -293,6 +321,7 @@ class Controller(QObject):
         accepted = [message for message in self._worker.take() if self._session.accept(message)]
         if not accepted:
             return
+        self._select_opened()
         self._show()
         for message in accepted:
             if isinstance(message, Outline):

@@ -1,49 +1,184 @@
-"""Pictures of one window as files: what the export dialog asks becomes a job of the worker's."""
+"""Pictures of one window as files: what can be exported now, its preview, and the job that writes it."""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
+from typing import Any, Final
 
 import msgspec
-from PySide6.QtCore import QObject, QSettings, Slot
+from PySide6.QtCore import QObject, QSettings, Signal, Slot
+from PySide6.QtGui import QGuiApplication, QImage
 
+from attnviz.controller import Controller
+from attnviz.figure_questions import question_of
+from attnviz.figures import Figure, Shows
 from attnviz.file_jobs import FileJobs
+from attnviz.questions import Question
 from attnviz.session import Session
+from attnviz.spec import Paper, SpecError, has_module
+from attnviz.views.export_dialog import ExportDialog
 from attnviz.views.main_window import MainWindow
+from attnviz.worker import EngineLike, Pause
+
+PAGES: Final[Mapping[str, Shows]] = {
+    "masks": "gallery", "dropout": "dropout", "heads": "heads-study", "rounds": "rounds", "exam": "exam",
+    "ahead": "future-share", "compare": "difference", "leaks": "leaks", "forms": "forms",
+}  # fmt: skip
+"""What a page of the window is on paper."""
 
 
 class Exporting(QObject):
-    """Exports for one window. Thread: the GUI's. ``dark`` says which colours an export takes."""
+    """Exports for one window. Thread: the GUI's; ``previewed`` comes from the worker's, to a slot of this one."""
+
+    previewed = Signal(int, object, object)  # the preview's number; an image, or None and a sentence
+    copied = Signal(object, object)  # an image for the clipboard, or None and a sentence
 
     def __init__(
-        self, window: MainWindow, session: Session, settings: QSettings, jobs: FileJobs, parent: QObject
+        self, window: MainWindow, controller: Controller, session: Session, settings: QSettings, jobs: FileJobs
     ) -> None:
-        super().__init__(parent)
-        self._window, self._session, self._settings, self._jobs = window, session, settings, jobs
+        super().__init__(window)
+        self._window, self._controller, self._session = window, controller, session
+        self._settings, self._jobs = settings, jobs
+        self._dialog: ExportDialog | None = None
+        self._numbers = itertools.count(1)
+        self._wanted = 0
         self.dark = False
+        self.previewed.connect(self._on_previewed)
+        self.copied.connect(self._on_copied)
 
     @Slot()
     def ask(self) -> None:
         """Open the dialog."""
-        from attnviz.views.export_dialog import ExportDialog  # noqa: PLC0415 (not before it is needed)
-
-        part = self._session.snapshot().window is not None
-        dialog = ExportDialog(self._settings, self._window, part=part)
-        dialog.export_asked.connect(
-            lambda path, size: self.export(path, size, whole_map=dialog.whole_map)  # the GUI's thread emits it
-        )
+        now = self._session.snapshot()
+        part = now.looked_at if now.window is not None else None
+        dialog = self._dialog = ExportDialog(
+            self._settings, self.offered(), self._window, part=part, dark=self.dark
+        )  # fmt: skip
+        dialog.preview_asked.connect(self._on_preview_asked)
+        dialog.export_asked.connect(self.export)
+        dialog.finished.connect(self._on_finished)
         dialog.open()
 
-    def export(self, path: Path, size: tuple[int, int], *, whole_map: bool = False) -> None:
-        """Write the picture as a PNG of ``size`` (width, height) pixels, on the worker's thread.
-
-        The cells that are on the screen, or the ``whole_map``.
-        """
+    def offered(self) -> list[tuple[str, Figure]]:
+        """What can be exported of the window as it stands, each with its words; the page in sight comes second."""
         now = self._session.snapshot()
-        view = now.looked_at
-        if whole_map:
-            view = msgspec.structs.replace(view, rows=None, cols=None)
+        paper = Paper(numbers=now.show_numbers, decimals=now.decimals)
+        plain = Figure(spec=now.spec, view=now.looked_at, paper=paper)
+        before = now.before
+        row = now.selected.row if now.selected is not None else None
+        asked: list[tuple[Shows, str, dict[str, Any]]] = [
+            ("heads", self.tr("the maps"), {}),
+            ("row", self.tr("the current row"), {"beside": None if before is None else before.spec}),
+        ]
+        if before is not None:
+            states = {"spec": before.spec, "beside": now.spec}
+            asked += [
+                ("a-b", self.tr("A and B"), states), ("difference", self.tr("the difference of A and B"), states),
+            ]  # fmt: skip
+        asked += [(shows, words, {"question": self._question(shows)}) for shows, words in self._studies()]
+        current = PAGES.get(self._window.side.current)
+        asked.sort(key=lambda one: (one[0] != "heads", one[0] != current))
+        made = []
+        for shows, words, fields in asked:
+            try:
+                figure = _changed(plain, shows=shows, row=None if shows == "heads" else row, **fields)
+                if shows not in ("heads", "row"):
+                    question_of(figure)
+                made.append((words, figure))
+            except SpecError:
+                continue  # this state has no such picture
+        return made
+
+    def _studies(self) -> list[tuple[Shows, str]]:
+        found: list[tuple[Shows, str]] = [
+            ("gallery", self.tr("every mask")), ("dropout", self.tr("dropout, drawn many times")),
+            ("rounds", self.tr("generating token by token")), ("exam", self.tr("the exam")),
+            ("future-share", self.tr("looking ahead without a mask")), ("forms", self.tr("six ways to write it")),
+        ]  # fmt: skip
+        if has_module(self._session.snapshot().spec.source):
+            found += [("heads-study", self.tr("stacked and split heads")), ("leaks", self.tr("who sees whom"))]
+        return found
+
+    @Slot()
+    def copy(self) -> None:
+        """Put the maps as they stand on the clipboard, drawn for a slide in the window's colours."""
+        figure = self.offered()[0][1]
+        paper = msgspec.structs.replace(figure.paper, theme="dark" if self.dark else "light")
+        self._window.status_line.say(self.tr("copying the picture …"))
+        self._draw(msgspec.structs.replace(figure, paper=paper), lambda: False, self.copied.emit)
+
+    @Slot(object, object)
+    def _on_copied(self, image: QImage | None, problem: str | None) -> None:
+        if image is None:
+            self._window.status_line.say(self.tr("not copied: {why}").format(why=problem))
+            return
+        QGuiApplication.clipboard().setImage(image)
+        words = self.tr("copied: a picture of {width} × {height} pixels")
+        self._window.status_line.say(words.format(width=image.width(), height=image.height()))
+
+    def _question(self, shows: str) -> Question | None:
+        """What the page asks as it is set now, where it has been looked at."""
+        page = next((name for name, shown in PAGES.items() if shown == shows), "")
+        there = self._window.side.pages.get(page)
+        return there.question() if there is not None and there.snapshot is not None else None
+
+    @Slot(object, object)
+    def export(self, path: Path, figure: Figure) -> None:
+        """Write ``figure`` as the ending of ``path`` says, on the worker's thread."""
         self._jobs.run(
-            "write_image", path, now.spec, view, size, computes=True, dark=self.dark, show_numbers=now.show_numbers,
-            decimals=now.decimals, progress=lambda share: self._jobs.progressed.emit(path, share),
-        )  # fmt: skip
+            "write_figure", path, figure, computes=True, progress=lambda share: self._jobs.progressed.emit(path, share)
+        )
+
+    # -------------------------------------------------------------------------------------------------------- preview
+
+    @Slot(object)
+    def _on_preview_asked(self, figure: Figure) -> None:
+        number = self._wanted = next(self._numbers)
+        self._draw(figure, lambda: number != self._wanted, partial(self.previewed.emit, number))
+
+    def _draw(
+        self, figure: Figure, called_off: Callable[[], bool], tell: Callable[[QImage | None, str | None], object]
+    ) -> None:
+        """Have the worker draw ``figure``; ``tell``, a signal's emit, gets the image, or None and a sentence."""
+
+        def job(engine: EngineLike, pause: Pause) -> None:
+            from attnviz import rendering  # noqa: PLC0415 (torch)
+            from attnviz.figure.formats.png import image_of  # noqa: PLC0415
+
+            try:
+                own = rendering.beside(engine)
+                if own is None:
+                    return
+                drawing, _ = rendering.drawing_of(figure, own, lambda: pause() or called_off())
+                image = image_of(drawing, figure.paper)
+            except rendering.Cancelled:
+                return
+            except (RuntimeError, SpecError) as error:
+                tell(None, str(error))
+            else:
+                tell(image, None)
+
+        self._controller.run_job(job)
+
+    @Slot(int, object, object)
+    def _on_previewed(self, number: int, image: QImage | None, problem: str | None) -> None:
+        if self._dialog is None or number != self._wanted:
+            return
+        if image is not None:
+            self._dialog.show_preview(image)
+        else:
+            self._dialog.show_problem(problem or "")
+
+    @Slot()
+    def _on_finished(self) -> None:
+        self._wanted = 0  # a preview that is under way ends
+        self._dialog = None
+
+
+def _changed(figure: Figure, **fields: Any) -> Figure:
+    """``figure`` with other fields, checked."""
+    kept = {name: getattr(figure, name) for name in figure.__struct_fields__}
+    return Figure(**{**kept, **fields})

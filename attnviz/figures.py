@@ -19,6 +19,13 @@ is apart. *gallery*: every mask. *row*: one row with its bars. The others are pl
 
 SHOWS: Final = get_args(Shows)
 
+Animates = Literal["nothing", "stages", "re-rolls", "rounds", "exam"]
+"""What moves from one picture of an animation to the next: the stage, the draw of dropout, the tokens that are written,
+the steps of training."""
+
+ANIMATES: Final = get_args(Animates)
+MOST_FRAMES: Final = 500
+
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
     """One picture.
@@ -26,7 +33,8 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     ``spec`` and ``view`` say what is computed and looked at, as in the window. ``heads`` are some of them, () the
     view's: one or all. ``row`` is the query that a *row*, a *gallery* and some studies look at, None for the last.
     ``beside`` is B of *a-b* and *difference*, A is ``spec``. ``question`` is the whole question of a study, None for
-    the one that ``spec`` and its defaults make.
+    the one that ``spec`` and its defaults make. ``animates`` says what moves in a file of several pictures, of which
+    there are at most ``frames``, each for ``seconds``.
     """
 
     spec: AttentionSpec = msgspec.field(default_factory=make_spec)
@@ -37,10 +45,19 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     row: int | None = None
     beside: AttentionSpec | None = None
     question: Question | None = None
+    animates: Animates = "nothing"
+    frames: int = 12
+    seconds: float = 0.8
 
     def __post_init__(self) -> None:
         if self.shows not in SHOWS:
             raise SpecError("shows", f"shows is {self.shows!r}: give one of {', '.join(SHOWS)}")
+        if self.animates not in ANIMATES:
+            raise SpecError("animates", f"animates is {self.animates!r}: give one of {', '.join(ANIMATES)}")
+        if not 1 <= self.frames <= MOST_FRAMES:
+            raise SpecError("frames", f"frames is {self.frames}: give 1 to {MOST_FRAMES}")
+        if not 0.02 <= self.seconds <= 600:
+            raise SpecError("seconds", f"seconds is {self.seconds:g}: give 0.02 to 600 for each picture")
         if self.shows in ("a-b", "difference") and self.beside is None:
             raise SpecError("beside", f"{self.shows} compares two states: say what differs in the other one")
         if self.row is not None and self.row < 0:

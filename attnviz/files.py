@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import os
+import platform
+import re
 import secrets
 import stat
+import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import BinaryIO, Final, Literal
 
 import numpy as np
 
 from attnviz.frames import Arrays
 
 _unfinished: set[Path] = set()
+_LEFT_OVER: Final = re.compile(r"\.attnviz-([0-9a-f]{6})-([0-9]{1,10})-[0-9a-f]{8}")
+_OLD_S: Final = 86_400
+"""Nothing is written for a day: a file that has been unfinished for so long was left by a program that is gone."""
 
 
 def abandon() -> None:
@@ -53,8 +61,9 @@ def read_problem(path: Path, error: OSError) -> FileProblem:
 def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
     """Let ``write`` fill a new file beside ``path``, then put it in its place in one step.
 
-    On any failure the new file is removed and an older ``path`` is left as it was. A link is followed. Raises
-    `FileProblem`; what ``write`` itself raises, other than OSError, goes through.
+    On any failure the new file is removed and an older ``path`` is left as it was. What a program that was killed left
+    unfinished in that folder is removed too. A link is followed. Raises `FileProblem`; what ``write`` itself raises,
+    other than OSError, goes through.
     """
     path = Path(path)
     try:
@@ -66,9 +75,10 @@ def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
         raise FileProblem(path, "that cannot be a file's name; choose another") from None
     except OSError as error:
         raise FileProblem(path, _why(path, error)) from error
-    # short, so that a name of the greatest length still has room for it
-    beside = target.with_name(f".{secrets.token_hex(4)}.part")
+    # short, so that beside a name of the greatest length it can still be made
+    beside = target.with_name(f".attnviz-{_machine()}-{os.getpid()}-{secrets.token_hex(4)}")
     _unfinished.add(beside)
+    _sweep(target.parent)
     try:
         try:
             with os.fdopen(os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666), "w+b") as file:
@@ -86,6 +96,33 @@ def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
         raise FileProblem(path, _why(path, error)) from error
     finally:
         _unfinished.discard(beside)
+
+
+@cache
+def _machine() -> str:
+    """Six letters that tell this machine from others that see the same folder."""
+    return hashlib.sha256(platform.node().encode()).hexdigest()[:6]
+
+
+def _sweep(folder: Path) -> None:
+    """Remove from ``folder`` what was never finished: its program has ended, or it is older than a day."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            named = entry.name.startswith(".attnviz-") and _LEFT_OVER.fullmatch(entry.name)
+            if named and Path(entry.path) not in _unfinished:
+                with contextlib.suppress(OSError):
+                    found = entry.stat(follow_symlinks=False)
+                    if stat.S_ISREG(found.st_mode) and _is_left(named[1], int(named[2]), found.st_mtime):
+                        Path(entry.path).unlink()
+
+
+def _is_left(machine: str, process: int, written: float) -> bool:
+    """Whether nobody goes on with a file that ``process`` of a ``machine`` began and last wrote to then."""
+    if time.time() - written > _OLD_S:
+        return True
+    import psutil  # noqa: PLC0415 (there is hardly ever a file to ask about)
+
+    return machine == _machine() and not psutil.pid_exists(process)
 
 
 def write_npz(path: Path, arrays: Arrays, spec_json: str) -> None:

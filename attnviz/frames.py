@@ -146,7 +146,8 @@ class ParameterRow:
 class Outline:
     """What the picture is about, sent before its frames.
 
-    ``tokens`` name the keys; the queries are the last ``n_queries`` of them. ``dims`` name the value dimensions.
+    ``tokens`` name the keys; the queries are the last ``n_queries`` of them, unless ``query_names`` name these.
+    ``dims`` name the value dimensions.
     ``origin`` is the chip beside the tokens ("untrained: …", "worked by hand", "the book's seeds"). ``future_hidden``
     says whether the cells that ``mask_shape`` hides are hidden in the end; where it is False and ``has_future`` True
     they take a red frame.
@@ -167,6 +168,7 @@ class Outline:
     device: str
     glosses: tuple[str, ...] = ()
     mask_shape: AnyShape = field(default_factory=Causal)
+    query_names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

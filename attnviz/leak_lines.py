@@ -20,7 +20,6 @@ def to_line(answer: LeakAnswer) -> str:
         return json.dumps({**told, "gradient": _plain(answer.gradient)}, allow_nan=False)
     reading = answer.readings[-1]
     plain = _plain(reading)
-    plain["figure"] = reading.figure if math.isfinite(reading.figure) else "inf"
     return json.dumps({**told, "reading": plain}, allow_nan=False)
 
 
@@ -31,11 +30,9 @@ def from_line(line: str, before: LeakAnswer | None) -> LeakAnswer:
         readings = before.readings if before is not None else ()
         slopes = None
         if "gradient" in told:
-            slopes = GradientReading(**_read(told["gradient"], "at"))
+            slopes = GradientReading(**_read(told["gradient"], "at", "hidden_slope", "largest"))
         else:
-            plain = _read(told["reading"], "pair")
-            plain["figure"] = float(plain["figure"])
-            readings = (*readings, Reading(**plain))
+            readings = (*readings, Reading(**_read(told["reading"], "pair", "figure")))
         return LeakAnswer(
             int(told["done"]), int(told["total"]), readings, told["pattern"], bool(told["blind"]), slopes
         )  # fmt: skip
@@ -46,14 +43,20 @@ def from_line(line: str, before: LeakAnswer | None) -> LeakAnswer:
 def _plain(reading: Reading | GradientReading) -> dict[str, Any]:
     """The fields, planes packed."""
     plain = {field.name: getattr(reading, field.name) for field in dataclasses.fields(reading)}
+    plain = {name: str(value) if _is_no_number(value) else value for name, value in plain.items()}
     plain["cells"] = 0 if reading.moved is None else len(reading.moved)
     plain["moved"] = None if reading.moved is None else _packed(reading.moved.astype(np.float32))
     plain["hidden"] = None if reading.hidden is None else _packed(np.packbits(reading.hidden))
     return plain
 
 
-def _read(plain: dict[str, Any], pair: str) -> dict[str, Any]:
-    """What `_plain` told, as fields again; ``pair`` is the one of two numbers."""
+def _is_no_number(value: Any) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)
+
+
+def _read(plain: dict[str, Any], pair: str, *numbers: str) -> dict[str, Any]:
+    """What `_plain` told, as fields again; ``pair`` is the one of two numbers, ``numbers`` may be infinite."""
+    plain |= {name: float(plain[name]) for name in numbers}
     length = int(plain.pop("cells"))
     if plain["moved"] is not None:
         moved = np.frombuffer(base64.b64decode(plain["moved"]), np.float32).astype(np.float64)

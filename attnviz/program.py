@@ -1,4 +1,4 @@
-"""The program behind one window: connects views, actions and studies to the controller, and saves state on closing."""
+"""The program behind one window: connects views, actions and studies to the controller."""
 
 from __future__ import annotations
 
@@ -17,9 +17,12 @@ from attnviz.exporting import Exporting
 from attnviz.file_jobs import FileJobs
 from attnviz.filing import Filing
 from attnviz.gestures import Gestures
+from attnviz.keeping import Keeping
 from attnviz.questions import Answer
 from attnviz.session import Cell, Session, Snapshot
-from attnviz.spec import AttentionSpec, Drawn, SpecError, View, edited, to_json
+from attnviz.session_files import SavedSession
+from attnviz.sessions import Sessions
+from attnviz.spec import Drawn, SpecError, edited
 from attnviz.spec.worked import typed_form
 from attnviz.study_lane import StudyLane
 from attnviz.views.cell_editor import CellEdit, with_cell
@@ -43,15 +46,13 @@ _FIRST_PAINT_MS = 15
 
 
 class Program(QObject):
-    """One window with what drives it: connects views and actions to the controller, and saves state on closing."""
+    """One window with what drives it: connects views and actions to the controller. It opens on what was ``saved``."""
 
-    def __init__(
-        self, spec: AttentionSpec, view: View, settings: QSettings, engine_factory: Callable[[], EngineLike]
-    ) -> None:
+    def __init__(self, saved: SavedSession, settings: QSettings, engine_factory: Callable[[], EngineLike]) -> None:
         super().__init__()
         self.settings = settings
         self.worker = Worker(engine_factory, self)
-        self.session = Session(spec, view)
+        self.session = Session(saved.spec, saved.view)
         self.controller = Controller(self.session, self.worker, self)
         self._closing = False
         self._presenter: Presenter | None = None
@@ -59,14 +60,17 @@ class Program(QObject):
         apply_theme(_application(), self._dark)  # before there is a widget: style sheets resolve fonts when they polish
         self.window = MainWindow(settings)
         self.jobs = FileJobs(self.window, self.controller, self.session, self)
-        self.filing = Filing(self.window, self.controller, self.session, self.jobs, self)
-        self.exporting = Exporting(self.window, self.session, settings, self.jobs, self)
+        self.sessions = Sessions(self.window, self.controller, self.session, self)
+        self.keeping = Keeping(self.sessions, self.controller, self.window, settings, self)
+        self.filing = Filing(self.window, self.controller, self.session, self.sessions, self.jobs, settings, self)
+        self.exporting = Exporting(self.window, self.controller, self.session, settings, self.jobs)
         self.studies = StudyLane(self.worker.is_busy, parent=self)
         self._teaching: Teaching | None = None
         self._connect_views()
         self._connect_actions()
         self.use_dark(self._dark)
         self.window.restore()
+        self.sessions.show(saved)
         self.window.present(self.session.snapshot())
         self.worker.set_budget(_budget_bytes(self._gigabytes()))
         self.controller.start()
@@ -175,7 +179,7 @@ class Program(QObject):
             "lesson_journey": partial(self._teach, "start", "journey"),
             "decimals_auto": partial(self.controller.set_decimals, None),
             **{f"decimals_{n}": partial(self.controller.set_decimals, n) for n in (2, 4, 6)},
-            "copy_picture": self._on_copy_picture, "copy_numbers": self._on_copy_numbers,
+            "copy_picture": self.exporting.copy, "copy_numbers": self._on_copy_numbers,
         }  # fmt: skip
         for name, slot in slots.items():
             act[name].triggered.connect(partial(_without_checked, slot))
@@ -348,10 +352,6 @@ class Program(QObject):
         self.window.actions_by_name["dark"].setChecked(dark)
 
     @Slot()
-    def _on_copy_picture(self) -> None:
-        QGuiApplication.clipboard().setImage(self.window.heatmaps.grab().toImage())
-
-    @Slot()
     def _on_copy_numbers(self) -> None:
         text = self.window.heatmaps.row_as_text()
         if text:
@@ -368,11 +368,11 @@ class Program(QObject):
 
     @Slot()
     def close(self) -> None:
-        """Save the spec and join the worker. Called once, when the window closes."""
+        """Keep the state and join the worker. Called once, when the window closes."""
         self._closing = True  # an export that is under way is called off
         self.controller.close()
-        snapshot = self.session.snapshot()
-        self.settings.setValue("scene", to_json(snapshot.spec, snapshot.looked_at))
+        self.filing.close()
+        self.keeping.close()
         self.settings.sync()
         QGuiApplication.clipboard().clear()  # a picture left there crashes Qt's offscreen platform at exit
         ended = [lane.close() for lane in (self.studies, self.worker)]

@@ -6,12 +6,33 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-from attnviz import files
+from msgspec.structs import replace
+
+from attnviz import files, tables
 from attnviz.engine import ComputationError, Engine
-from attnviz.frames import Finished, Frame, Outline, Progress
-from attnviz.session import Picture
-from attnviz.spec import AttentionSpec, Request, View, Viewport, check_size, to_json
+from attnviz.figure_questions import question_of
+from attnviz.figures import Figure
+from attnviz.frames import Finished, Frame, Outline, Progress, RowQuestion
+from attnviz.questions import Answer
+from attnviz.remembered import remember
+from attnviz.session import Cell, Picture
+from attnviz.spec import (
+    MAX_SEED,
+    QUERY_KEY_STAGES,
+    AttentionSpec,
+    Request,
+    SpecError,
+    View,
+    Viewport,
+    edited,
+    stages_of,
+    to_json,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    from attnviz.figure.drawing import Drawing
 
 _ATTEMPTS = 3
 _COMPUTED = 0.7  # of an export's progress; the rest is painting and compressing
@@ -74,21 +95,23 @@ def _collected(
     return Picture(spec, view, 1, outline, MappingProxyType(frames), finished)
 
 
-def write_image(
-    path: Path, spec: AttentionSpec, view: View, size: tuple[int, int], engine: Engine | None = None, *,
-    dark: bool = False, show_numbers: bool = True, decimals: int | None = None,
-    cancelled: Callable[[], bool] = lambda: False, progress: Callable[[float], object] = lambda _share: None,
-) -> Picture:  # fmt: skip
-    """Write ``spec``'s picture as a PNG of ``size`` (width, height) pixels; the spec goes into its metadata.
+def write_figure(
+    path: Path, figure: Figure, engine: Engine | None = None, *, cancelled: Callable[[], bool] = lambda: False,
+    progress: Callable[[float], object] = lambda _share: None,
+) -> tuple[str, ...]:  # fmt: skip
+    """Compute ``figure`` and write it as the suffix of ``path`` says; what it is made of goes into its metadata.
 
-    The cells of the view's ``rows`` and ``cols`` are shown, all of them where these are None, and no more pixels are
-    computed than the sheet has. ``cancelled`` is asked, and ``progress`` told the share done (0 to 1, never falling),
-    on this thread, between heads and strips of the file. However it ends, an older file stays as it was unless the
-    new one is whole. Raises `Cancelled`, `engine.ComputationError` or `files.FileProblem`, or `spec.SpecError` for
-    the size.
+    Gives remarks about its numbers, in sentences. The cells of the view's ``rows`` and ``cols`` are shown, all of them
+    where these are None, and no more pixels are computed than the sheet has. ``cancelled`` is asked, and ``progress``
+    told the share done (0 to 1, never falling), on this thread, between heads, answers of a study and strips of the
+    file. However it ends, an older file stays as it was unless the new one is whole. Raises `Cancelled`,
+    `engine.ComputationError`, `files.FileProblem`, or `spec.SpecError` for what cannot be.
     """
-    from attnviz.figure import export, paint  # noqa: PLC0415 (Qt: arrays must be had without its libraries)
+    from attnviz.figure import formats  # noqa: PLC0415 (Qt: arrays must be had without its libraries)
 
+    moves = path.suffix.lower() == ".gif"
+    if not moves:
+        formats.check_suffix(path)
     reached = 0.0
 
     def step(share: float) -> None:
@@ -99,20 +122,120 @@ def write_image(
         if cancelled():
             raise Cancelled
 
-    check_size(size)
+    def computed(done: float) -> None:
+        step(_COMPUTED * done)
+
+    def written(done: float) -> None:
+        step(_COMPUTED + (1 - _COMPUTED) * done)
+
     with _engine_or_own(engine) as working:
-        outline = _outline(working, spec, view, cancelled)
-        picture = collect(
-            working, spec, view, export.lay_out(outline, view, size).viewport, cancelled,
-            lambda message: step(_COMPUTED * message.done / max(message.total, 1)),
-        )  # fmt: skip
+        if moves:
+            _write_animation(path, figure, working, cancelled, computed, written)
+            return ()
+        drawing, remarks = drawing_of(figure, working, cancelled, computed)
+    formats.write_drawing(path, drawing, figure.paper, remember(figure), written)
+    return remarks
+
+
+def _write_animation(
+    path: Path, figure: Figure, engine: Engine, cancelled: Callable[[], bool], computed: Callable[[float], object],
+    written: Callable[[float], object],
+) -> None:  # fmt: skip
+    from attnviz.figure.formats.gif import write_animation  # noqa: PLC0415 (as above)
+    from attnviz.figure.formats.png import image_of  # noqa: PLC0415
+
+    images = [image_of(drawing, figure.paper) for drawing in moving(figure, engine, cancelled, computed)]
+    write_animation(path, images, figure.seconds, remember(figure), written)
+
+
+def moving(
+    figure: Figure, engine: Engine, cancelled: Callable[[], bool] = lambda: False,
+    step: Callable[[float], object] = lambda _share: None,
+) -> Iterator[Drawing]:  # fmt: skip
+    """The drawings of an animation, one after the other; a single one where nothing moves. Raises as `write_figure`."""
+    if figure.animates in ("rounds", "exam"):
+        yield from _study_drawings(replace(figure, shows=figure.animates), engine, cancelled, step)
+        return
+    figures = _states(figure)
+    for done, state in enumerate(figures):
+        drawing, _ = drawing_of(state, engine, cancelled)
+        yield drawing
+        step((done + 1) / len(figures))
+
+
+def _states(figure: Figure) -> list[Figure]:
+    """One figure for each picture of an animation of stages or draws. Raises `SpecError` where nothing would move."""
+    spec, view = figure.spec, figure.view
+    if figure.animates == "stages":
+        names = [name for name in stages_of(spec) if name in QUERY_KEY_STAGES]
+        return [replace(figure, view=replace(view, stage=name)) for name in names[: figure.frames]]
+    if figure.animates == "re-rolls":
+        if not spec.drops:
+            raise SpecError("animates", "re-rolls draw dropout again: give --train and --dropout too")
+        stage = f"dropped_{spec.dropout_site}" if view.stage == "weights" else view.stage
+        view = replace(view, stage=stage)
+        seeds = range(spec.dropout_seed, min(spec.dropout_seed + figure.frames, MAX_SEED + 1))
+        return [replace(figure, spec=edited(spec, dropout_seed=seed), view=view) for seed in seeds]
+    return [figure]
+
+
+def drawing_of(
+    figure: Figure, engine: Engine, cancelled: Callable[[], bool] = lambda: False,
+    step: Callable[[float], object] = lambda _share: None,
+) -> tuple[Drawing, tuple[str, ...]]:  # fmt: skip
+    """``figure`` computed and laid out, and remarks about its numbers in sentences. Raises as `write_figure`."""
+    from attnviz.figure import sheet  # noqa: PLC0415 (as above)
+    from attnviz.figure.row_sheet import RowDrawing  # noqa: PLC0415
+
+    if figure.shows not in ("heads", "row"):
+        return _study_drawing(figure, engine, cancelled, step), ()
+    outline = _outline(engine, figure.spec, figure.view, cancelled)
+    if figure.shows == "row":
+        row = outline.n_queries - 1 if figure.row is None else figure.row
+        head = figure.view.head or 0
+        story = engine.row_story(RowQuestion(1, figure.spec, row, head, figure.beside))
+        if story is None:
+            raise SpecError("row", f"row is {row}: rows count from 0 to {outline.n_queries - 1}")
+        return RowDrawing(story, outline, figure.paper), ()
+    laid_out = sheet.lay_out(outline, figure.spec, figure.view, figure.paper, figure.heads)
+    picture = collect(
+        engine, figure.spec, figure.view, laid_out.viewport, cancelled,
+        lambda message: step(message.done / max(message.total, 1)),
+    )  # fmt: skip
     if not picture.complete:
         raise Cancelled
-    export.export_png(
-        path, picture, size, to_json(spec, view), paint.DARK if dark else paint.LIGHT, show_numbers=show_numbers,
-        decimals=decimals, step=lambda done: step(_COMPUTED + (1 - _COMPUTED) * done),
-    )  # fmt: skip
-    return picture
+    selected = None if figure.row is None else Cell(figure.row, 0)
+    finished = picture.finished
+    remarks = (*finished.notes, *finished.remarks) if finished is not None else ()
+    return sheet.PictureDrawing(picture, laid_out, selected=selected), remarks
+
+
+def _study_drawing(
+    figure: Figure, engine: Engine, cancelled: Callable[[], bool], step: Callable[[float], object]
+) -> Drawing:
+    *_, last = _study_drawings(replace(figure, frames=1), engine, cancelled, step)
+    return last
+
+
+def _study_drawings(
+    figure: Figure, engine: Engine, cancelled: Callable[[], bool], step: Callable[[float], object]
+) -> Iterator[Drawing]:
+    """The study's answers as they come in, at most ``frames`` of them, the last one among them."""
+    from attnviz import studies  # noqa: PLC0415 (torch)
+    from attnviz.figure.studies import drawing_of as drawn  # noqa: PLC0415 (Qt)
+
+    outline = _outline(engine, figure.spec, View(), cancelled)
+    answer: Answer | None = None
+    said = 0
+    for answer in studies.answers(question_of(figure), cancelled):
+        step(answer.done / max(answer.total, 1))
+        place = answer.done * figure.frames // max(answer.total, 1)
+        if place > said and not answer.finished:
+            said = place
+            yield drawn(figure, answer, outline)
+    if answer is None or cancelled():
+        raise Cancelled
+    yield drawn(figure, answer, outline)
 
 
 def beside(engine: object) -> Engine | None:
@@ -131,7 +254,7 @@ def _engine_or_own(engine: Engine | None) -> Iterator[Engine]:
 
 
 def _outline(engine: Engine, spec: AttentionSpec, view: View, cancelled: Callable[[], bool]) -> Outline:
-    """What the picture is about, which the engine says before it computes anything. Raises as `write_image`."""
+    """What the picture is about, which the engine says before it computes anything. Raises as `write_figure`."""
     with closing(engine.stream(Request(spec=spec, view=view, viewport=Viewport(), generation=1), cancelled)) as stream:
         for message in stream:
             if isinstance(message, Outline):
@@ -144,6 +267,15 @@ def write_arrays(path: Path, spec: AttentionSpec, view: View, engine: Engine | N
     with _engine_or_own(engine) as working:
         arrays = working.arrays(spec)
     files.write_npz(path, arrays, to_json(spec, view))
+
+
+def write_table(path: Path, spec: AttentionSpec, view: View, engine: Engine | None = None) -> None:
+    """Write the view's stage as a CSV file with names: a line for each query of each head. Raises as `write_arrays`."""
+    with _engine_or_own(engine) as working:
+        arrays = working.arrays(spec)
+        dims = _outline(working, spec, view, lambda: False).dims
+    text = tables.BOM + tables.csv_text(arrays, view, dims)
+    files.write_whole(path, lambda file: file.write(text.encode()))
 
 
 def write_spec(path: Path, spec: AttentionSpec, view: View) -> None:

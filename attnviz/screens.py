@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import os
 import re
 import sys
 from collections.abc import Mapping, MutableMapping
@@ -24,7 +25,20 @@ def choose_platform(environ: MutableMapping[str, str]) -> bool:
     """Let Qt fall back by itself to a window off screen; returns whether the choice was ours, not the user's."""
     if sys.platform != "linux" or environ.get("QT_QPA_PLATFORM"):
         return False
-    environ["QT_QPA_PLATFORM"] = "wayland;xcb;offscreen"
+    known = environ.get("WAYLAND_DISPLAY") or environ.get("XDG_RUNTIME_DIR")  # else libwayland complains on stderr
+    environ["QT_QPA_PLATFORM"] = "wayland;xcb;offscreen" if known else "xcb;offscreen"
+    return True
+
+
+def choose_quietly(environ: MutableMapping[str, str]) -> bool:
+    """`choose_platform` for pictures in somebody else's process: asks for no display that the environment lacks.
+
+    Its libraries would complain on standard error.
+    """
+    if not choose_platform(environ):
+        return False
+    shown = [name for name, said in (("wayland", "WAYLAND_DISPLAY"), ("xcb", "DISPLAY")) if environ.get(said)]
+    environ["QT_QPA_PLATFORM"] = ";".join([*shown, "offscreen"])
     return True
 
 
@@ -47,6 +61,18 @@ def missing_library(plugin: str = "xcb") -> str | None:
             except OSError as error:
                 return str(error).split(":", 1)[0]
     return None
+
+
+def use_offscreen() -> None:
+    """Pictures need no display, and must not look for one."""
+    if sys.platform == "linux":
+        os.environ["QT_QPA_PLATFORM"] = "offscreen"
+
+
+def why_no_window() -> str:
+    """Why no window can be shown, in a few words."""
+    missing = missing_library()
+    return f"{missing} is missing" if missing else "there is no display"
 
 
 def forced_platform_problem(environ: Mapping[str, str]) -> str | None:

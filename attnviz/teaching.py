@@ -85,6 +85,11 @@ class Teaching(QObject):
         return None if self._guide is None else self._guide.state
 
     @property
+    def is_under_way(self) -> bool:
+        """Whether the step's own picture, or its selected cell, is still to come."""
+        return self._coming is not None or self._to_select is not None
+
+    @property
     def elsewhere(self) -> bool:
         """Whether another picture than the step's stands there, as last shown."""
         return self._was_elsewhere

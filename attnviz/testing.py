@@ -1,103 +1,56 @@
-"""For your own tests: attention that does not leak, and two implementations that are the same, in one line each.
+"""For your own tests: attention that does not leak, two implementations that are the same, and scripted screenshots.
 
-Nothing here needs Qt. A failure is an `AssertionError` that says what moved, where, and what it looks like.
+`assert_causal` and `assert_equivalent` load torch when they are first used. As a pytest plugin (``-p attnviz.testing``,
+or ``pytest_plugins = ["attnviz.testing"]`` in your conftest.py) this gives the fixture ``attnviz_window``, which loads
+Qt when it is first used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
 
-from attnviz.questions.leak import Reading, text_map
-from attnviz.studies.leak import DTYPES, Plan, answers
-from attnviz.studies.leak.against import Shared, compare, share_weights
-from attnviz.subjects import Subject, SubjectError, Wishes, build
+try:
+    import pytest
+except ImportError:  # the assertions are of use without it
+    pytest = None  # type: ignore[assignment]
+
+if TYPE_CHECKING:
+    from attnviz.assertions import assert_causal, assert_equivalent
+    from attnviz.scripted import ScriptedWindow
+    from attnviz.spec import AttentionSpec
 
 __all__ = ["assert_causal", "assert_equivalent"]
 
-_BY_DEFAULT = ("float64", "float32", "bfloat16")
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("attnviz.assertions"), name)
 
 
-def assert_causal(
-    module: Callable[..., Any], d_model: int | None = None, *, length: int = 16, dtypes: Sequence[str] = _BY_DEFAULT,
-    device: str = "cpu", scale: float = 1.0, seed: int = 0, strict: bool = False,
-) -> None:  # fmt: skip
-    """Fail unless changing a token moves no earlier output of ``module``: an nn.Module, or a function x → y.
+class OpensWindows(Protocol):
+    """What the fixture ``attnviz_window`` gives."""
 
-    Inputs are (B, L, d), outputs (B, L, o).
-
-    ``d_model`` is the width d of an input token (a module's own by default, else 64). The module is copied, put into
-    eval mode, and tested in each of ``dtypes`` over ``length`` tokens of normal numbers × ``scale``. Rounding, up to 8
-    eps of the largest output, passes where float64 shows no more; ``strict`` lets a leak of the arithmetic alone fail
-    too.
-    """
-    __tracebackhide__ = True  # a failure is the caller's
-    if length < 2 or not scale > 0:
-        raise ValueError(f"length is {length} and scale {scale:g}: a test needs two tokens and a scale above 0")
-    subject = _subject(module, d_model)
-    *_, last = answers(subject, Plan((device,), _checked(dtypes), length, scale, seed, (1.0,)))
-    for reading in last.readings:
-        bad = (
-            reading.verdict in ("leak in the code", "cannot tell")
-            or reading.mixes_batch
-            or (reading.nan_rows and not reading.overflows)
-        )
-        if bad or (strict and reading.verdict == "leak in the arithmetic"):
-            raise AssertionError(_said(subject, reading, last.pattern))
-    if all(reading.verdict == "untested" for reading in last.readings):
-        raise AssertionError(f"{subject.name} could not be tested: {last.readings[0].remark}")
+    def __call__(
+        self, spec: AttentionSpec | Mapping[str, Any] | None = None, *, size: tuple[int, int] = (1280, 800),
+        theme: str = "light", timeout: float = 60.0, **options: Any,
+    ) -> ScriptedWindow:  # fmt: skip
+        """Open the window off screen and wait until it is painted; see `scripted.open_window`."""
 
 
-def assert_equivalent(
-    one: Callable[..., Any], other: Callable[..., Any], d_model: int | None = None, *, length: int = 16,
-    dtypes: Sequence[str] = _BY_DEFAULT, device: str = "cpu", scale: float = 1.0, seed: int = 0, share: bool = True,
-) -> None:  # fmt: skip
-    """Fail unless two modules give the same outputs and the same gradients of their inputs, up to rounding.
+if pytest is not None:
 
-    Where names and shapes of their weights agree, ``other`` takes those of ``one`` first (``share``), in place.
-    """
-    __tracebackhide__ = True
-    subjects = _subject(one, d_model), _subject(other, d_model)
-    shared = share_weights(one, other) if share else Shared("each as it is")
-    *_, last = compare(*subjects, Plan((device,), _checked(dtypes), length, scale, seed), shared)
-    for found in last.found:
-        if found.same == "differ":
-            where = f", most at token {found.token}" if found.token is not None else ""
-            far = found.remark or f"outputs {found.outputs:.3g} eps, gradients {found.gradients:.3g} eps apart{where}"
-            raise AssertionError(
-                f"{subjects[0].name} and {subjects[1].name} differ in {found.dtype} ({shared.words}): {far}"
-            )
-    if all(found.same == "untested" for found in last.found):
-        raise AssertionError(f"they could not be compared: {last.found[0].remark} ({shared.words})")
+    @pytest.fixture
+    def attnviz_window() -> Iterator[OpensWindows]:
+        """Opens windows off screen, which the end of the test closes; see `OpensWindows`."""
+        from attnviz.scripted import open_window  # noqa: PLC0415 (Qt is loaded by who uses it)
 
+        with ExitStack() as opened:
 
-def _subject(module: Callable[..., Any], d_model: int | None) -> Subject:
-    name = getattr(module, "__name__", type(module).__name__)
-    try:
-        subject = build(module, name, Wishes(d_model=d_model or 64))
-    except SubjectError as error:
-        raise AssertionError(error.sentence) from error
-    return subject if d_model is None else Subject(name, subject.run, d_model, subject.call)
+            def opens(*given: Any, **options: Any) -> ScriptedWindow:
+                return opened.enter_context(open_window(*given, **options))
 
-
-def _checked(dtypes: Sequence[str]) -> tuple[str, ...]:
-    odd = [name for name in dtypes if name not in DTYPES]
-    if odd:
-        raise ValueError(f"dtypes are {', '.join(DTYPES)}, not {', '.join(odd)}")
-    return tuple(dtypes)
-
-
-def _said(subject: Subject, reading: Reading, pattern: str) -> str:
-    leaks = "moves" if reading.verdict == "cannot tell" else "leaks"
-    lines = [f"{subject.name} {leaks} in {reading.dtype} on {reading.device}: {reading.verdict}"]
-    if reading.nan_rows:
-        lines = [f"{subject.name} gives NaN in {reading.dtype} on {reading.device}: {reading.nan_rows} outputs"]
-    if reading.mixes_batch:
-        lines.append("an item of the batch moves another")
-    if reading.pair is not None:
-        row, col = reading.pair
-        lines.append(f"output {row} moves when token {col} changes; the largest movement is {reading.figure:.3g} eps")
-    if pattern:
-        lines.append(f"it looks like: {pattern}")
-    lines += ["who sees whom (a line an output; X leaks, o may, . does not move, ? is not known):", text_map(reading)]
-    return "\n".join(lines)
+            yield opens

@@ -3,19 +3,23 @@
 import threading
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from fakes import TwoCudaDevices
 from PySide6.QtCore import QSettings, Qt
-from PySide6.QtGui import QImageReader, QKeySequence
+from PySide6.QtGui import QImage, QKeySequence
 from PySide6.QtWidgets import QFileDialog
 
 from attnviz import app
 from attnviz.engine import Engine
 from attnviz.figure.fonts import load_fonts
+from attnviz.keeping import last_session
+from attnviz.remembered import recall
 from attnviz.session import Cell, Window
 from attnviz.spec import (
     Lesson,
+    Paper,
     QKFile,
     RandomEmbeddings,
     RandomQK,
@@ -54,6 +58,11 @@ def open_window(qtbot, settings):
     for program in opened:
         program.window.close()
         assert not program.worker.is_running()
+
+
+def sheet_of(program, width, height):
+    """The maps as they stand, on a sheet."""
+    return msgspec.structs.replace(program.exporting.offered()[0][1], paper=Paper(width=width, height=height))
 
 
 def settle(qtbot, program):
@@ -245,7 +254,7 @@ def test_the_window_outlives_the_mask_and_other_stages_and_is_saved_with_the_sce
     looked_at = program.session.snapshot().looked_at
     assert looked_at.rows is not None
     program.window.close()
-    assert from_json(settings.value("scene"))[1] == looked_at
+    assert last_session(settings)[0].view == looked_at
     again = open_window()
     assert again.session.snapshot().looked_at == looked_at
 
@@ -265,9 +274,10 @@ def test_a_spec_file_with_ranges_opens_on_its_window_and_goes_out_with_it(qtbot,
     assert from_json(out.read_bytes()) == (spec, view)
     for whole, ranges in (False, (40, 80)), (True, None):
         with qtbot.waitSignal(program.jobs.ended, timeout=20_000):
-            program.exporting.export(tmp_path / "part.png", (400, 300), whole_map=whole)
-        reader = QImageReader(str(tmp_path / "part.png"))
-        assert from_json(reader.text("attnviz"))[1].rows == ranges
+            figure = program.exporting.offered()[0][1]
+            view = View() if whole else figure.view
+            program.exporting.export(tmp_path / "part.png", msgspec.structs.replace(figure, view=view))
+        assert recall(tmp_path / "part.png").view.rows == ranges
 
 
 def test_queries_and_keys_of_a_file_are_opened_and_a_wrong_one_is_said(qtbot, open_window, tmp_path, monkeypatch):
@@ -348,12 +358,12 @@ def test_export_writes_the_picture_and_a_failure_is_said(qtbot, open_window, tmp
     program = open_window((make_spec(mask="three-step"), View()))
     path = tmp_path / "picture.png"
     with qtbot.waitSignal(program.jobs.ended, timeout=20_000):
-        program.exporting.export(path, (800, 600))
-    reader = QImageReader(str(path))
-    assert (reader.size().width(), reader.size().height()) == (800, 600)
-    assert from_json(reader.text("attnviz"))[0] == make_spec(mask="three-step")
+        program.exporting.export(path, sheet_of(program, 800, 600))
+    image = QImage(str(path))
+    assert (image.width(), image.height()) == (800, 600)
+    assert recall(path).spec == make_spec(mask="three-step")
     with qtbot.waitSignal(program.jobs.ended, timeout=20_000):
-        program.exporting.export(tmp_path / "nowhere" / "picture.png", (800, 600))
+        program.exporting.export(tmp_path / "nowhere" / "picture.png", sheet_of(program, 800, 600))
     qtbot.waitUntil(lambda: program.session.snapshot().failure is not None)
     assert "does not exist" in program.session.snapshot().failure.sentence
 
@@ -362,9 +372,9 @@ def test_a_broken_spec_file_is_said_in_the_banner(open_window, tmp_path):
     program = open_window()
     path = tmp_path / "broken.json"
     path.write_text("{")
-    program.filing.open_spec(path)
+    program.filing.open_state(path)
     assert "broken.json" in program.session.snapshot().failure.sentence
-    program.filing.open_spec(tmp_path / "missing.json")
+    program.filing.open_state(tmp_path / "missing.json")
     assert "missing.json" in program.session.snapshot().failure.sentence
 
 
@@ -422,7 +432,7 @@ def test_a_hand_switches_the_mask_moves_dropout_changes_heads_and_exports(qtbot,
     settle(qtbot, program)
     assert len(program.window.heatmaps.panel_names()) == 3
     with qtbot.waitSignal(program.jobs.ended, timeout=20_000):
-        program.exporting.export(tmp_path / "driven.png", (640, 400))
+        program.exporting.export(tmp_path / "driven.png", sheet_of(program, 640, 400))
     assert (tmp_path / "driven.png").exists()
 
 
@@ -438,7 +448,7 @@ def test_fewer_heads_than_the_large_one_are_shown(qtbot, open_window):
 def test_closing_saves_and_leaves_no_thread(qtbot, open_window, settings):
     program = open_window((make_spec(), View()))
     program.window.close()
-    assert from_json(settings.value("scene"))[0] == make_spec()
+    assert last_session(settings)[0].spec == make_spec()
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("attnviz")]
 
 

@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 import reference as ref
 
-from attnviz import cli
+from attnviz import cli, cli_render
+from attnviz.figures import Figure
+from attnviz.remembered import recall
 from attnviz.spec import (
     FIELDS,
     MAX_TOKENS,
@@ -25,6 +27,7 @@ from attnviz.spec import (
     MaskFile,
     PadLeft,
     PadRight,
+    Paper,
     Pattern,
     Prefix,
     QKFile,
@@ -270,8 +273,8 @@ def test_queries_and_keys_are_read_from_a_file(tmp_path, monkeypatch):
     upper = path.rename(tmp_path / "my.NPZ")
     assert cli.run([str(upper)]) == 0
     assert cli.run([str(upper), "--rows", "2:"]) == 0
-    assert opened[0][0].source.path == str(upper)
-    assert opened[1][1].rows == (2, MAX_TOKENS)
+    assert opened[0].spec.source.path == str(upper)
+    assert opened[1].view.rows == (2, MAX_TOKENS)
 
 
 def test_arrays_that_the_program_wrote_open_as_queries_and_keys(tmp_path):
@@ -419,11 +422,12 @@ WRONG = [
     (["render", "--image", "x.png", "--scores", "0 0", "--d-out", "2"], "this source has none"),
     (["render", "--image", "same", "--data", "same"], "one path"),
     (["render", "--image", "x.jpg"], "write .png"),
-    (["render", "--image", "a/x.PDF"], "write .png"),
+    (["render", "--image", "a/x.TIFF"], "write .png, .svg, .pdf, .gif"),
+    (["render", "--image", "picture"], "give a name that ends in .png"),
     (["render", "--data", "d.txt"], "write .npz"),
     (["render", "--image", "x.png", "--spec", "."], "that is a folder"),
     (["nowhere.json"], "cannot read nowhere.json: there is no such file; give the path"),
-    (["nowhere"], "'nowhere' is neither a command (render, devices, study, check, code) nor a file"),
+    (["nowhere"], "'nowhere' is neither a command (render, devices, study, check, code, scene) nor a file"),
     (["no\0where"], "neither a command"),
     (["--heads", "0"], "--heads is 0"),
 ]
@@ -449,11 +453,13 @@ def test_an_unreadable_spec_file_ends_with_2_and_names_the_file(content, capsys,
 
 
 def test_failures_end_with_1_and_one_line(capsys, tmp_path):
+    folder = tmp_path / "folder.png"
+    folder.mkdir()
     lines = [
         (["--image", str(tmp_path / "no" / "x.png")], "does not exist"),
         (["--data", str(tmp_path / "no" / "x.npz")], "does not exist"),
-        (["--image", str(tmp_path)], "folder"),
-        (["--image", str(tmp_path / ("x" * 300))], "name is too long"),
+        (["--image", str(folder)], "folder"),
+        (["--image", str(tmp_path / ("x" * 300 + ".png"))], "name is too long"),
         (["--image", str(tmp_path / "x.png"), "--device", "cuda:7"], "cuda:7 is not here"),
     ]
     for arguments, words in lines:
@@ -483,13 +489,13 @@ def test_a_full_disk_leaves_the_old_file(tmp_path):
 
 
 def test_a_picture_has_its_size_and_carries_its_spec(tmp_path):
-    from PySide6.QtGui import QImageReader
+    from PySide6.QtGui import QImage
 
     path = tmp_path / "x.png"
     assert cli.run(["render", "--image", str(path), "--size", "640x400", "--text", "eat 🍕 now"]) == 0
-    reader = QImageReader(str(path))
-    assert (reader.size().width(), reader.size().height()) == (640, 400)
-    assert from_json(reader.text("attnviz")) == (make_spec(Text(text="eat 🍕 now")), View())
+    image = QImage(str(path))
+    assert (image.width(), image.height()) == (640, 400)
+    assert recall(path) == Figure(spec=make_spec(Text(text="eat 🍕 now")), paper=Paper(width=640, height=400))
 
 
 def test_data_and_devices_need_no_qt(tmp_path):
@@ -522,9 +528,9 @@ def test_the_first_word_is_a_command_or_a_file(tmp_path, monkeypatch):
     assert cli.run([str(path), "--mask", "none"]) == 0
     assert cli.run(["--lesson", "cat-eats-fish"]) == 0
     assert opened[0] is None
-    assert opened[1][0].num_heads == 3
-    assert opened[2][0].mask == "none"
-    assert opened[3][0].source == Lesson(name="cat-eats-fish")
+    assert opened[1].spec.num_heads == 3
+    assert opened[2].spec.mask == "none"
+    assert opened[3].spec.source == Lesson(name="cat-eats-fish")
 
 
 def test_help_and_version(capsys):
@@ -583,7 +589,7 @@ def test_without_a_display_the_window_is_written_in_one_line(tmp_path):
     ("text", "size"), [("2GB", 2_000_000_000), ("500 M", 500_000_000), ("1.5g", 1_500_000_000), ("1MB", 1_000_000)]
 )
 def test_an_amount_of_memory(text, size):
-    assert cli._Bytes().convert(text, None, None) == size
+    assert cli_render.Bytes().convert(text, None, None) == size
 
 
 @pytest.mark.parametrize("text", ["", "0", "-1", "much", "1e9", "2 PB", "nan", "2", "999 kB"])

@@ -1,31 +1,25 @@
 import io
-import struct
 import threading
-import zlib
 from contextlib import closing
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from PySide6.QtCore import QSettings
+from paper_drawings import figure_of, rendered, sheet_of
 from PySide6.QtGui import QImage
 
-from attnviz import rendering
+from attnviz import remembered, rendering
 from attnviz.engine import Engine
-from attnviz.figure import export, paint, png, sides
+from attnviz.figure import layout, paint, sheet, sides
+from attnviz.figure.fitting import fitted
+from attnviz.figure.formats import png
 from attnviz.files import FileProblem
 from attnviz.frames import Finished, Outline, Progress, StageShape
-from attnviz.spec import Lesson, RandomEmbeddings, SpecError, Text, View, Viewport, from_json, make_spec
-from attnviz.views.export_dialog import ExportDialog
+from attnviz.spec import Lesson, RandomEmbeddings, SpecError, Text, View, Viewport, make_spec
 
 pytestmark = pytest.mark.usefixtures("qapp")
 
 SIZES = [(17, 16), (1001, 333), (3840, 2160)]
-FAR_AWAY = (
-    "queries 1,024–2,047 × keys 0–1,023 of 131,072 · row = who asks, column = who is looked at · "
-    "brightest of 64 × 64 cells · counts are of the whole map"
-)
+FAR_AWAY = "queries 1,024–2,047 × keys 0–1,023 of 131,072 · brightest of 64 × 64 cells · counts are of the whole map"
 LONG = make_spec(RandomEmbeddings(length=300), num_heads=3, d_model=12, d_out=12)
 WORDS = make_spec(Text(text=" ".join(f"w{n}" for n in range(40))), num_heads=2, d_model=8, d_out=8)
 
@@ -36,102 +30,21 @@ def engine():
         yield engine
 
 
-def chunks(data):
-    """Kind and content of each chunk, its checksum checked."""
-    assert data[:8] == b"\x89PNG\r\n\x1a\n"
-    place = 8
-    while place < len(data):
-        (length,) = struct.unpack_from(">I", data, place)
-        kind, content = data[place + 4 : place + 8], data[place + 8 : place + 8 + length]
-        assert struct.unpack_from(">I", data, place + 8 + length)[0] == zlib.crc32(kind + content)
-        yield kind, content
-        place += 12 + length
-
-
-def texts(data):
-    """Every iTXt of a file by keyword, as a reader other than Qt would find it."""
-    found = {}
-    for kind, content in chunks(data):
-        if kind == b"iTXt":
-            keyword, rest = content.split(b"\0", 1)
-            squeezed, _language, _keyword, body = rest[0], *rest[2:].split(b"\0", 2)
-            found[keyword.decode("latin-1")] = (zlib.decompress(body) if squeezed else body).decode()
-    return found
-
-
-def image_of(size, n_colours, seed=0):
-    """A random picture of bars, so that rows are like their neighbours and unlike them."""
-    generator = np.random.default_rng(seed)
-    colours = generator.integers(0, 1 << 24, n_colours, np.uint32) | np.uint32(0xFF000000)
-    image = QImage(*size, QImage.Format.Format_RGB32)
-    pixels = np.frombuffer(image.bits(), np.uint32).reshape(size[1], size[0])
-    pixels[:] = colours[generator.integers(0, n_colours, (size[1], size[0]))]
-    pixels[size[1] // 3 : size[1] // 2] = pixels[size[1] // 3]
-    return image
-
-
 def written(image, *, large_cells, **told):
     file = io.BytesIO()
     png.write_png(file, image, told, large_cells=large_cells)
     return file.getvalue()
 
 
-# -------------------------------------------------------------------------------------------------------------- PNG
-
-
-@pytest.mark.parametrize("size", SIZES, ids=str)
-@pytest.mark.parametrize("n_colours", [2, 200, 5000])
-@pytest.mark.parametrize("large_cells", [False, True])
-def test_what_is_read_back_is_what_was_drawn(size, n_colours, large_cells):
-    image = image_of(size, n_colours)
-    data = written(image, large_cells=large_cells)
-    assert QImage.fromData(data) == image
-    found = list(chunks(data))
-    assert [found[0][0], found[-1]] == [b"IHDR", (b"IEND", b"")]
-    packed = b"".join(content for kind, content in found if kind == b"IDAT")
-    assert len(zlib.decompress(packed)) == size[1] * (1 + 3 * size[0])  # its Adler-32 is checked here
-
-
-def test_the_only_format_is_checked():
-    image = image_of((17, 16), 2).convertToFormat(QImage.Format.Format_ARGB32)
-    with pytest.raises(ValueError, match="Format_RGB32 is wanted"):
-        written(image, large_cells=False)
-
-
-@given(st.lists(st.binary(max_size=300), min_size=1, max_size=5))
-def test_checksums_of_parts_make_the_checksum_of_the_whole(parts):
-    joined = 1
-    for part in parts:
-        joined = png._joined_adler(joined, zlib.adler32(part), len(part))
-    assert joined == zlib.adler32(b"".join(parts))
-
-
-@pytest.mark.parametrize("text", ["猫吃鱼 {}", '{"text": "' + "猫吃鱼" * 5000 + '"}', "", "plain"])
-def test_text_survives_in_every_reader(text):
-    data = written(image_of((17, 16), 5), large_cells=False, attnviz=text)
-    assert QImage.fromData(data).text("attnviz") == text
-    assert texts(data) == {"attnviz": text}
-    assert len(data) < 5000  # long text is compressed
-
-
-def test_an_error_on_the_way_ends_the_writing_and_its_threads():
-    def stop(done):
-        raise RuntimeError(f"{done:.2f}")
-
-    with pytest.raises(RuntimeError, match=r"0\.0"):
-        png.write_png(io.BytesIO(), image_of((3840, 2160), 5000), {}, large_cells=False, each_strip=stop)
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("attnviz-png")]
-
-
 def test_a_map_takes_less_room_than_its_colours(engine):
     """Both ways of compressing suit the pictures they are for."""
     for spec, size in (LONG, (640, 480)), (make_spec(Lesson(name="cat-eats-fish")), (1280, 800)):
         outline = rendering._outline(engine, spec, View(), lambda: False)
-        sheet = export.lay_out(outline, View(), size)
-        picture = rendering.collect(engine, spec, View(), sheet.viewport)
-        image = export.render_picture(picture, size)
-        right, wrong = (len(written(image, large_cells=large)) for large in (sheet.has_large_cells, not
-                                                                             sheet.has_large_cells))  # fmt: skip
+        laid_out = sheet_of(outline, View(), size)
+        picture = rendering.collect(engine, spec, View(), laid_out.viewport)
+        image = rendered(picture, size)
+        right, wrong = (len(written(image, large_cells=large)) for large in (laid_out.has_large_cells, not
+                                                                             laid_out.has_large_cells))  # fmt: skip
         assert right < wrong
 
 
@@ -147,13 +60,13 @@ def outline_of(n_rows, n_cols, stage="weights", n_heads=1):
 
 
 def test_a_sheet_asks_for_its_own_pixels_and_its_window():
-    sheet = export.lay_out(outline_of(131_072, 131_072, n_heads=12), View(), (1920, 1080))
-    assert not sheet.is_part
-    assert (sheet.viewport.rows, sheet.viewport.cols) == (None, None)
-    assert sheet.viewport.pixels == tuple(int(side) for side in sheet.plan.panels[0].map_rect[:1:-1])
-    assert max(sheet.viewport.pixels) < 300
+    laid_out = sheet_of(outline_of(131_072, 131_072, n_heads=12), View(), (1920, 1080))
+    assert not laid_out.is_part
+    assert (laid_out.viewport.rows, laid_out.viewport.cols) == (None, None)
+    assert laid_out.viewport.pixels == tuple(int(side) for side in laid_out.plan.panels[0].map_rect[:1:-1])
+    assert max(laid_out.viewport.pixels) < 300
     view = View(rows=(1000, 2000), cols=(50, 1050), head=3)
-    part = export.lay_out(outline_of(131_072, 131_072, n_heads=12), view, (1920, 1080))
+    part = sheet_of(outline_of(131_072, 131_072, n_heads=12), view, (1920, 1080))
     assert part.is_part
     assert part.panels == ("head:3",)
     assert (part.viewport.rows, part.viewport.cols) == ((1000, 2000), (50, 1050))
@@ -169,16 +82,16 @@ def test_a_sheet_asks_for_its_own_pixels_and_its_window():
     ],
 )
 def test_a_window_is_clipped_to_the_map(rows, cols, clipped):
-    sheet = export.lay_out(outline_of(40, 60), View(rows=rows, cols=cols), (800, 600))
-    assert (sheet.rows, sheet.cols) == clipped
-    assert sheet.is_part == (clipped != ((0, 40), (0, 60)))
+    laid_out = sheet_of(outline_of(40, 60), View(rows=rows, cols=cols), (800, 600))
+    assert (laid_out.rows, laid_out.cols) == clipped
+    assert laid_out.is_part == (clipped != ((0, 40), (0, 60)))
 
 
 @pytest.mark.parametrize("shape", [(40, 60), (8, 60), (60, 9), (1000, 1000), (300, 1024), (1024, 300)])
 @pytest.mark.parametrize("size", [(800, 600), (3840, 2160), (600, 1600)])
 def test_a_window_has_its_own_aspect(shape, size):
-    sheet = export.lay_out(outline_of(2048, 2048), View(rows=(100, 100 + shape[0]), cols=(7, 7 + shape[1])), size)
-    place = sheet.plan.panels[0].map_rect
+    laid_out = sheet_of(outline_of(2048, 2048), View(rows=(100, 100 + shape[0]), cols=(7, 7 + shape[1])), size)
+    place = laid_out.plan.panels[0].map_rect
     assert place.width / shape[1] == pytest.approx(place.height / shape[0], abs=1.5 / min(shape))
 
 
@@ -195,36 +108,37 @@ def frame_with(level, pooling="max"):
 @pytest.mark.parametrize(
     ("shape", "stage", "rows", "cols", "frame", "words"),
     [
-        ((9, 9), "weights", None, None, frame_with(1), "row = who asks, column = who is looked at"),
+        ((9, 9), "weights", None, None, frame_with(1), ""),
         (
             (131_072, 131_072), "weights", (1024, 2048), (0, 1024), frame_with(64),
             FAR_AWAY,
         ),
-        ((9, 20), "scores", (4, 5), (0, 3), frame_with(2, "mean"), "queries 4 of 9 × keys 0–2 of 20 · row = who asks"),
+        ((9, 20), "scores", (4, 5), (0, 3), frame_with(2, "mean"), "queries 4 of 9 × keys 0–2 of 20 · mean of 2 × 2"),
         ((90, 90), "weights", (4, 8), None, frame_with(64, "share"), "share of the row's mass, 64 keys wide"),
         ((90, 90), "weights", (4, 8), None, frame_with(8, "mean"), "mean of 8 × 8 cells"),
-        ((90, 64), "values", (4, 8), (0, 64), frame_with(1), "tokens 4–7 of 90 × dimensions 0–63 of 64 · row = token"),
+        ((90, 64), "values", (4, 8), (0, 64), frame_with(1), "tokens 4–7 of 90 × dimensions 0–63 of 64 · counts"),
     ],
 )  # fmt: skip
 def test_the_caption_says_which_cells_and_what_a_pixel_is(shape, stage, rows, cols, frame, words):
     outline = outline_of(*shape, stage=stage)
-    sheet = export.lay_out(outline, View(stage=stage, rows=rows, cols=cols), (1920, 1080))
-    assert words in export.sheet_caption(sheet, outline, frame)
+    laid_out = sheet_of(outline, View(stage=stage, rows=rows, cols=cols), (1920, 1080))
+    caption = sheet.sheet_caption(laid_out, outline, frame.level, frame.pooling)
+    assert words in caption if words else caption == ""
 
 
 def test_a_frame_of_means_is_not_pooled_again():
     frame = frame_with(1, "mean")
-    assert export.fitted(frame, "viridis", frame_box(1, 1)) is frame
-    assert export.fitted(frame_with(1), "viridis", frame_box(1, 1)).level == 2
+    assert fitted(frame, "viridis", frame_box(1, 1)) is frame
+    assert fitted(frame_with(1), "viridis", frame_box(1, 1)).level == 2
 
 
 def test_a_frame_that_reaches_beyond_the_window_keeps_its_pixels():
     frame = frame_with(4)  # cells 0 to 8, of which 1 to 7 fill one pixel and a half
-    assert export.fitted(frame, "viridis", frame_box(2, 2), (1.0, 7.0, 1.0, 7.0)) is frame
+    assert fitted(frame, "viridis", frame_box(2, 2), (1.0, 7.0, 1.0, 7.0)) is frame
 
 
 def frame_box(width, height):
-    return export.layout.Box(0, 0, width, height)
+    return layout.Box(0, 0, width, height)
 
 
 # ----------------------------------------------------------------------------------------------------------- exports
@@ -242,26 +156,31 @@ def said(monkeypatch):
 
         return recorded
 
-    for module in export, paint, sides:
+    for module in sheet, paint, sides:
         monkeypatch.setattr(module, "draw_text", drawn(module.draw_text))
     return words
 
 
+def collected(engine, spec, view, size):
+    """The picture that a sheet of ``size`` shows."""
+    outline = rendering._outline(engine, spec, view, lambda: False)
+    return rendering.collect(engine, spec, view, sheet_of(outline, view, size, spec).viewport)
+
+
 def test_a_window_is_exported_with_its_own_labels_and_says_so(tmp_path, engine, said):
     view = View(rows=(10, 16), cols=(8, 16))
-    picture = rendering.write_image(tmp_path / "a.png", WORDS, view, (1280, 800), engine)
+    rendering.write_figure(tmp_path / "a.png", figure_of(WORDS, view, (1280, 800)), engine)
+    picture = collected(engine, WORDS, view, (1280, 800))
     image = QImage(str(tmp_path / "a.png"))
     labels = {word for word in said if word.startswith("w") and word[1:].isdigit()}
     assert labels == {f"w{n}" for n in range(8, 16)}
     assert {"head 0", "head 1"} <= set(said)
-    caption = (
-        "queries 10–15 × keys 8–15 of 40 · row = who asks, column = who is looked at · counts are of the whole map"
-    )
-    assert caption in said
-    assert from_json(image.text("attnviz")) == (WORDS, view)
+    assert "queries 10–15 × keys 8–15 of 40 · counts are of the whole map" in said
+    assert {"query", "key"} <= set(said)
+    assert remembered.recall(tmp_path / "a.png") == figure_of(WORDS, view, (1280, 800))
     frame = picture.heads[0]
-    sheet = export.lay_out(picture.outline, view, (1280, 800))
-    x, y, width, height = sheet.plan.panels[0].map_rect
+    laid_out = sheet_of(picture.outline, view, (1280, 800))
+    x, y, width, height = laid_out.plan.panels[0].map_rect
     cell_w, cell_h = width / 8, height / 6
     assert cell_w == cell_h == int(cell_w)
     for row, col in (0, 0), (3, 2), (5, 7):
@@ -271,13 +190,14 @@ def test_a_window_is_exported_with_its_own_labels_and_says_so(tmp_path, engine, 
 
 def test_a_window_of_a_long_map_shows_exactly_its_cells(tmp_path, engine):
     view = View(rows=(37, 293), cols=(21, 277))
-    picture = rendering.write_image(tmp_path / "a.png", LONG, view, (640, 480), engine)
+    rendering.write_figure(tmp_path / "a.png", figure_of(LONG, view, (640, 480)), engine)
+    picture = collected(engine, LONG, view, (640, 480))
     frame = picture.heads[0]
-    sheet = export.lay_out(picture.outline, view, (640, 480))
+    laid_out = sheet_of(picture.outline, view, (640, 480))
     assert (frame.level, frame.rows) == (2, (36, 294))
     image = QImage(str(tmp_path / "a.png"))
-    x, y, width, height = (int(edge) for edge in sheet.plan.panels[0].map_rect)
-    assert sheet.viewport.pixels == (height, width)
+    x, y, width, height = (int(edge) for edge in laid_out.plan.panels[0].map_rect)
+    assert laid_out.viewport.pixels == (height, width)
     part = image.copy(x, y, width, height)
     pixels = np.frombuffer(part.constBits(), np.uint32).reshape(height, width)
     middles = (np.arange(width) + 0.5) * 256 / width  # in cells from the window's edge
@@ -288,19 +208,20 @@ def test_a_window_of_a_long_map_shows_exactly_its_cells(tmp_path, engine):
 @pytest.mark.parametrize("size", [(17, 16), (1001, 333), (1920, 1080)])
 @pytest.mark.parametrize("spec", [LONG, make_spec(Lesson(name="cat-eats-fish"))], ids=["long", "cat"])
 def test_the_file_is_the_picture_bit_for_bit(tmp_path, engine, size, spec):
-    picture = rendering.write_image(tmp_path / "a.png", spec, View(), size, engine)
-    assert QImage(str(tmp_path / "a.png")) == export.render_picture(picture, size)
+    rendering.write_figure(tmp_path / "a.png", figure_of(spec, View(), size), engine)
+    picture = collected(engine, spec, View(), size)
+    assert QImage(str(tmp_path / "a.png")) == rendered(picture, size)
 
 
 def test_an_engine_of_its_own_is_closed(tmp_path):
-    rendering.write_image(tmp_path / "a.png", LONG, View(), (320, 200))
+    rendering.write_figure(tmp_path / "a.png", figure_of(LONG, View(), (320, 200)))
     rendering.write_arrays(tmp_path / "a.npz", WORDS, View())
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("attnviz")]
 
 
 def test_a_size_that_cannot_be_is_refused_before_anything_is_computed(tmp_path):
     with pytest.raises(SpecError, match="size is 8x8"):
-        rendering.write_image(tmp_path / "a.png", LONG, View(), (8, 8), object())
+        rendering.write_figure(tmp_path / "a.png", figure_of(LONG, View(), (8, 8)), object())
 
 
 # ------------------------------------------------------------------------------------------------ progress and cancel
@@ -308,7 +229,7 @@ def test_a_size_that_cannot_be_is_refused_before_anything_is_computed(tmp_path):
 
 def test_progress_rises_to_one(tmp_path, engine):
     shares = []
-    rendering.write_image(tmp_path / "a.png", LONG, View(), (1280, 800), engine, progress=shares.append)
+    rendering.write_figure(tmp_path / "a.png", figure_of(LONG, View(), (1280, 800)), engine, progress=shares.append)
     assert shares == sorted(set(shares))
     assert 0 < shares[0] < 0.5
     assert shares[-1] == 1
@@ -323,8 +244,7 @@ def test_after_a_cancel_no_file_is_left_or_changed(tmp_path, engine, share):
             (tmp_path / name).write_bytes(content)
         reached[0] = 0.0
         with pytest.raises(rendering.Cancelled, match="cancelled"):
-            rendering.write_image(
-                tmp_path / name, LONG, View(), (1280, 800), engine,
+            rendering.write_figure(tmp_path / name, figure_of(LONG, View(), (1280, 800)), engine,
                 cancelled=lambda: reached[0] >= share, progress=lambda done: reached.__setitem__(0, done),
             )  # fmt: skip
     assert [found.name for found in tmp_path.iterdir()] == ["old.png"]
@@ -339,7 +259,7 @@ def test_a_failure_leaves_an_older_picture(tmp_path, engine, monkeypatch):
 
     monkeypatch.setattr(png, "_deflated", fail)
     with pytest.raises(FileProblem, match="the disk is full"):
-        rendering.write_image(tmp_path / "a.png", LONG, View(), (320, 200), engine)
+        rendering.write_figure(tmp_path / "a.png", figure_of(LONG, View(), (320, 200)), engine)
     assert [found.name for found in tmp_path.iterdir()] == ["a.png"]
     assert (tmp_path / "a.png").read_bytes() == b"old"
 
@@ -374,38 +294,7 @@ def test_ticks_are_passed_over_and_the_rest_of_the_map_is_not_waited_for(tmp_pat
     assert picture.complete
     assert [(message.done, message.total) for message in told] == [(1, 2), (2, 2)]
     assert engine.closed == 1
-    rendering.write_image(tmp_path / "a.png", WORDS, View(), (320, 200), engine)
+    rendering.write_figure(tmp_path / "a.png", figure_of(WORDS, View(), (320, 200)), engine)
     assert engine.closed == 3
-    sheet = export.lay_out(outline_of(2, 2), View(), (320, 200))
-    assert engine.asked[-1] == sheet.viewport
-
-
-# ------------------------------------------------------------------------------------------------------------ dialog
-
-
-def dialog_of(qtbot, tmp_path, **options):
-    dialog = ExportDialog(QSettings(str(tmp_path / "a.ini"), QSettings.Format.IniFormat), **options)
-    qtbot.addWidget(dialog)
-    return dialog
-
-
-def test_the_dialog_offers_the_whole_map_where_a_part_is_on_the_screen(qtbot, tmp_path):
-    dialog = dialog_of(qtbot, tmp_path, part=True)
-    assert dialog.on_screen.isEnabled()
-    assert not dialog.whole_map
-    dialog.whole.click()
-    assert dialog.whole_map
-    whole = dialog_of(qtbot, tmp_path)
-    assert not whole.on_screen.isEnabled()
-    assert not whole.whole.isEnabled()
-    assert whole.whole_map
-
-
-def test_the_dialog_asks_with_a_path_and_a_size(qtbot, tmp_path):
-    dialog = dialog_of(qtbot, tmp_path, part=True)
-    dialog.path_edit.setText(str(tmp_path / "maps"))
-    dialog.width_spin.setValue(800)
-    dialog.height_spin.setValue(600)
-    with qtbot.waitSignal(dialog.export_asked) as asked:
-        dialog._on_accepted()
-    assert asked.args == [tmp_path / "maps.png", (800, 600)]
+    laid_out = sheet_of(outline_of(2, 2), View(), (320, 200))
+    assert engine.asked[-1] == laid_out.viewport

@@ -80,7 +80,7 @@ def test_the_difference_has_numbers_and_the_colours_that_it_names(page):
     assert min(red[1], green[1], blue[1]) > 220
     assert red[2] > green[2] > blue[2]
     assert green[2] > 0.4 * red[2]  # brown, not red
-    assert page.difference._shown.numbers
+    assert page.difference.matrix.numbers
 
 
 def test_the_difference_map_and_back(qtbot, page):

@@ -4,6 +4,7 @@ import pytest
 from answered_pages import shown, snapshot_of
 from PySide6.QtCore import Qt
 
+from attnviz.figure.tables import column_widths
 from attnviz.questions.forms import FORM_NAMES, FormReading, FormsAnswer, FormsQuestion
 from attnviz.spec import Lesson, make_spec
 from attnviz.studies import answers
@@ -191,4 +192,4 @@ def test_nothing_is_cut_at_any_width(qtbot, page, width):
     for part in (page.memory, page.dtype, page.same, page.costs, page.bars):
         assert page.rect().contains(part.mapTo(page, part.rect().bottomRight()))
     for table in (page.same, page.costs):
-        assert sum(table._layout()[1]) <= table.width() + 1
+        assert sum(column_widths(table.table, table.width())[1]) <= table.width() + 1

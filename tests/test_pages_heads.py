@@ -4,8 +4,8 @@ import pytest
 from answered_pages import shown, snapshot_of
 from PySide6.QtCore import Qt
 
+from attnviz.figure.form_diagram import products_words, sizes_of
 from attnviz.spec import Lesson, Text, edited, make_spec
-from attnviz.views.pages.forms import products_words, sizes_of
 from attnviz.views.pages.heads import HeadsPage
 
 JOURNEY = make_spec(Lesson(name="journey"))

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import leaky_modules
@@ -237,6 +238,48 @@ def test_a_check_that_ends_half_way_is_not_called_clean(page, qtbot, tmp_path):
         page.scale.setValue(1.0)  # what is typed meanwhile is for the next one
     assert len(page.table.lines()) == 2
     assert page.verdict.text() == "It ended half-way: the process that ran it crashed."
+
+
+def test_a_check_that_says_no_more_or_is_stopped_is_not_called_clean(page, qtbot):
+    testing = ModuleTesting(page, page)
+    page.open_file(FILE)
+    page._checking = True
+    first, *_ = answers(subjects.build(leaky_modules.Attention, "Attention", subjects.Wishes()), Plan(length=8))
+    page.take_module_answer(first)
+    assert page.verdict.text() == "Nothing moved so far that must not: 1 of 16 readings."
+    assert page.verdict.property("verdict") == "muted"
+    page.call_off()
+    assert page.verdict.text().startswith("Nothing moved so far")
+    page._checking = True
+    page.take_module_end("")  # as a process does that ends itself
+    assert page.verdict.text() == "It ended half-way: it said no more."
+    assert not testing.check.running
+
+
+def test_a_test_that_is_stopped_before_it_said_anything_is_begun_again_when_the_page_comes_back(qtbot):
+    page, asked = LeaksPage(), []
+    qtbot.addWidget(page)
+    page.asked.connect(asked.append)
+    page.set_active(True)
+    page.present(snapshot_of(SMALL))
+    assert page.verdict.text() == "Testing …"
+    page._stop.click()
+    assert page.verdict.text().startswith("Stopped: ")
+    page.present(snapshot_of(SMALL))
+    assert len(asked) == 1  # what a person has stopped stays so while it is in sight
+    page.set_active(False)
+    page.set_active(True)
+    assert len(asked) == 2
+
+
+def test_a_long_text_says_how_many_tokens_were_changed(page):
+    page.present(snapshot_of(make_spec(RandomEmbeddings(length=8), d_model=16, d_out=16, num_heads=2)))
+    whole = page._answer
+    few = tuple(replace(reading, positions=3) for reading in whole.readings)
+    page._take(replace(whole, readings=few))
+    assert page.verdict.text() == (
+        "Clean: no output moves when a later token changes, of 3 among 8 tokens that were changed."
+    )
 
 
 def test_a_check_that_is_begun_again_says_nothing_of_the_one_before(qtbot):

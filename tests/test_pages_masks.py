@@ -22,8 +22,9 @@ from attnviz.spec import (
     edited,
     make_spec,
 )
+from attnviz.spec.fills import fill_text
 from attnviz.views.pages.masks import MasksPage, in_use_words
-from attnviz.views.typed_values import fill_text, read_fill
+from attnviz.views.typed_values import read_fill
 
 CAT = make_spec(Lesson(name="cat-eats-fish"))
 

@@ -5,13 +5,14 @@ from types import MappingProxyType
 
 import numpy as np
 import pytest
+from paper_drawings import rendered, sheet_of
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QImage, QPainter
 
 from attnviz import colour
-from attnviz.figure import cells, export, layout, marks, paint, peeking
+from attnviz.figure import cells, layout, marks, paint, peeking
+from attnviz.figure.fitting import fitted
 from attnviz.figure.fonts import draw_text, elided, load_fonts, sized, text_width, undrawable
-from attnviz.files import FileProblem
 from attnviz.frames import CellClass, Counts, Finished, Frame, Outline, Scale, StageShape
 from attnviz.session import Cell, Picture
 from attnviz.spec import (
@@ -30,7 +31,6 @@ from attnviz.spec import (
     View,
     make_spec,
     shape_text,
-    to_json,
     visible_run,
 )
 
@@ -348,8 +348,8 @@ def test_frames_a_million_columns_out_stay_on_the_sheet():
 def test_a_figure_shows_every_head_in_its_place():
     frames = [frame_of(np.full((3, 3), value), TRIANGLE, head=head) for head, value in enumerate((0.2, 0.8))]
     picture = picture_of(*frames)
-    pixels = pixels_of(export.render_picture(picture, (1280, 800), show_numbers=False))
-    plan = layout.paper_layout(picture.outline, 2, (1280, 800), 0.8)
+    pixels = pixels_of(rendered(picture, (1280, 800), numbers=False))
+    plan = sheet_of(picture.outline, picture.view, (1280, 800), numbers=False).plan
     for place, frame in zip(plan.panels, frames, strict=True):
         x, y, width, height = place.map_rect
         assert pixels[int(y + height / 2), int(x + width / 6)] == frame.rgb[0, 0]
@@ -358,15 +358,15 @@ def test_a_figure_shows_every_head_in_its_place():
 def test_the_pictures_own_head_is_shown_alone():
     frames = [frame_of(np.full((3, 3), value), head=head) for head, value in enumerate((0.2, 0.8))]
     picture = replace(picture_of(*frames), view=View(head=1))
-    pixels = pixels_of(export.render_picture(picture, (800, 600), show_numbers=False))
+    pixels = pixels_of(rendered(picture, (800, 600), numbers=False))
     assert (pixels == frames[1].rgb[0, 0]).sum() > 50_000
     assert (pixels == frames[0].rgb[0, 0]).sum() < 100  # it may still stand in the colour bar
 
 
 def test_a_selected_row_is_framed():
     frame = frame_of(CAT, TRIANGLE)
-    plain = pixels_of(export.render_picture(picture_of(frame), (800, 600)))
-    framed = pixels_of(export.render_picture(picture_of(frame), (800, 600), selected=Cell(1, 1)))
+    plain = pixels_of(rendered(picture_of(frame), (800, 600)))
+    framed = pixels_of(rendered(picture_of(frame), (800, 600), selected=Cell(1, 1)))
     accent = paint.LIGHT.accent.rgb()
     assert (plain == accent).sum() == 0
     assert (framed == accent).sum() > 500
@@ -375,7 +375,7 @@ def test_a_selected_row_is_framed():
 def test_a_sum_that_is_not_one_stands_out():
     def reds(values, *, numbers=True):
         picture = picture_of(frame_of(values, TRIANGLE))
-        return is_red(pixels_of(export.render_picture(picture, (800, 600), show_numbers=numbers))).sum()
+        return is_red(pixels_of(rendered(picture, (800, 600), numbers=numbers))).sum()
 
     assert reds(np.tri(3) / np.arange(1, 4)[:, None]) == 0
     assert reds(np.tri(3) / np.arange(1, 4)[:, None] * 0.75) > 0
@@ -450,8 +450,8 @@ def test_one_nan_in_a_million_cells_is_seen_on_paper():
     classes = np.full((1000, 1000), ORDINARY)
     classes[700, 300] = CellClass.NAN
     picture = picture_of(frame_of(np.full((1000, 1000), 0.5), classes))
-    pixels = pixels_of(export.render_picture(picture, (640, 480)))
-    plan = layout.paper_layout(picture.outline, 1, (640, 480), 0.5)
+    pixels = pixels_of(rendered(picture, (640, 480)))
+    plan = sheet_of(picture.outline, picture.view, (640, 480)).plan
     x, y, width, height = (int(edge) for edge in plan.panels[0].map_rect)
     found = np.argwhere(pixels[y : y + height, x : x + width] == colour.GROUNDS[CellClass.NAN])
     assert len(found)
@@ -461,43 +461,32 @@ def test_one_nan_in_a_million_cells_is_seen_on_paper():
 def test_a_frame_with_more_pixels_than_the_sheet_keeps_its_brightest():
     values = np.random.default_rng(0).random((10, 7))
     frame = frame_of(values, level=2)
-    less = export.fitted(frame, "viridis", layout.Box(0, 0, 4, 5))
+    less = fitted(frame, "viridis", layout.Box(0, 0, 4, 5))
     assert less.level == 4
     assert less.values[0, 0] == values[:2, :2].max()
     np.testing.assert_array_equal(less.rgb, colour.paint_values(less.values, less.classes, frame.scale, "viridis"))
-    assert export.fitted(frame, "viridis", layout.Box(0, 0, 7, 10)) is frame
+    assert fitted(frame, "viridis", layout.Box(0, 0, 7, 10)) is frame
 
 
 # ----------------------------------------------------------------------------------------------------------- export
 
 
-def test_a_png_has_its_size_and_its_spec(tmp_path):
-    picture = picture_of(frame_of(CAT, TRIANGLE))
-    text = to_json(picture.spec, picture.view)
-    export.export_png(tmp_path / "a.png", picture, (640, 480), text)
-    image = QImage(str(tmp_path / "a.png"))
-    assert (image.width(), image.height()) == (640, 480)
-    assert image.text(export.METADATA_KEY) == text
-    with pytest.raises(FileProblem):
-        export.export_png(tmp_path / "missing" / "a.png", picture, (640, 480), text)
-
-
 @pytest.mark.parametrize("size", [(0, 0), (0, 1080), (1920, -1), (40_000, 100), (30_000, 30_000)])
 def test_sizes_that_cannot_be_are_refused_in_words(size):
     with pytest.raises(SpecError, match=f"size is {size[0]}x{size[1]}.*, such as") as caught:
-        export.render_picture(picture_of(frame_of(CAT)), size)
+        rendered(picture_of(frame_of(CAT)), size)
     assert caught.value.field == "size"
 
 
 def test_the_smallest_picture_is_one():
-    image = export.render_picture(picture_of(frame_of(CAT, TRIANGLE)), (MIN_SIDE, MIN_SIDE))
+    image = rendered(picture_of(frame_of(CAT, TRIANGLE)), (MIN_SIDE, MIN_SIDE))
     assert (image.width(), image.height()) == (MIN_SIDE, MIN_SIDE)
 
 
 def test_another_thread_draws_the_same_picture():
     picture = picture_of(frame_of(CAT, TRIANGLE))
-    here, there = export.render_picture(picture, (640, 480)), []
-    thread = threading.Thread(target=lambda: there.append(export.render_picture(picture, (640, 480))), name="painter")
+    here, there = rendered(picture, (640, 480)), []
+    thread = threading.Thread(target=lambda: there.append(rendered(picture, (640, 480))), name="painter")
     thread.start()
     thread.join()
     np.testing.assert_array_equal(pixels_of(here), pixels_of(there[0]))

@@ -17,9 +17,10 @@ from attnviz.figure.cells import DARK, LIGHT
 from attnviz.figure.fonts import load_fonts, text_width
 from attnviz.figure.plots import Bars, Curve, Mark, Plot, apart, paint_plot, role_colour
 from attnviz.frames import CellClass, Scale
+from attnviz.pixels import pooled_max
 from attnviz.views.dropped_row import DroppedRow
 from attnviz.views.plot import PlotView
-from attnviz.views.small_map import SmallMap, pooled_max
+from attnviz.views.small_map import SmallMap
 
 ROLES = ("accent", "leak", "ink", "muted", "teal", "amber", "violet", "green")
 ORDINARY, MASKED = int(CellClass.ORDINARY), int(CellClass.MASKED)

@@ -17,6 +17,7 @@ from attnviz.figure.grid import Grid, Window, grid_of
 from attnviz.figure.numbers import paint_numbers
 from attnviz.figure.peeking import Peeking, frame_hidden_cells, outline_hidden, peeking_of, runs_of
 from attnviz.figure.styles import DARK, LIGHT, Style
+from attnviz.figure.vectors import VectorPainter, draw_lines, fill_rects, paint_colours
 from attnviz.frames import CellClass, Frame, shown_class
 
 __all__ = [
@@ -69,6 +70,9 @@ def _paint_pixels(painter: QPainter, grid: Grid, frame: Frame, style: Style) -> 
     Qt's own scaling counts in 1/65536 of a pixel from the image's corner: with large cells, or a coarse frame of a
     million columns under a window of ten, its edges would leave the cells.
     """
+    if isinstance(painter, VectorPainter):
+        _paint_rects(painter, grid, frame, style)
+        return
     device = painter.device()
     ratio = device.devicePixelRatioF() if device is not None else 1.0
     down = _places(grid.rect.top(), grid.rect.bottom(), grid.window[:2], frame.rows, frame.level, ratio)
@@ -83,6 +87,29 @@ def _paint_pixels(painter: QPainter, grid: Grid, frame: Frame, style: Style) -> 
         image = QImage(part.data, width, height, 4 * width, QImage.Format.Format_RGB32)
         image.setDevicePixelRatio(ratio)
         painter.drawImage(QPointF(x / ratio, (y + start) / ratio), image)
+
+
+def _paint_rects(painter: VectorPainter, grid: Grid, frame: Frame, style: Style) -> None:
+    """Each pixel of the frame that is in sight as a rectangle."""
+    down = _edges(grid.window[:2], frame.rows, frame.level)
+    across = _edges(grid.window[2:], frame.cols, frame.level)
+    if down is None or across is None:
+        return
+    (top, ys), (left, xs) = down, across
+    part = frame.rgb[top : top + len(ys) - 1, left : left + len(xs) - 1]
+    xs = grid.rect.left() + (xs - grid.window[2]) * grid.cell_w
+    ys = grid.rect.top() + (ys - grid.window[0]) * grid.cell_h
+    paint_colours(painter, xs, ys, with_grounds(part, style))
+
+
+def _edges(window: tuple[float, ...], span: tuple[int, int], level: int) -> tuple[int, npt.NDArray[np.float64]] | None:
+    """The frame's first pixel in sight, and where it and each that follows begin and the last ends, in cells."""
+    low, high = max(window[0], span[0]), min(window[1], span[1])
+    if low >= high:
+        return None
+    first, last = int((low - span[0]) // level), math.ceil((high - span[0]) / level)
+    edges = span[0] + np.arange(first, last + 1, dtype=np.float64) * level
+    return first, np.clip(edges, low, high)
 
 
 def _part(frame: Frame, rows: npt.NDArray[np.intp], cols: npt.NDArray[np.intp], style: Style) -> npt.NDArray[np.uint32]:
@@ -146,9 +173,8 @@ def hatch(painter: QPainter, area: QRectF, origin: QPointF, side: float, style: 
     first = math.floor(start / step) * step - start
     count = math.ceil((area.width() + height - first) / step) + 1
     left, top = area.left(), area.top()
-    painter.drawLines([
-        QLineF(left + first + n * step - height, top + height, left + first + n * step, top) for n in range(count)
-    ])  # fmt: skip
+    lines = [QLineF(left + first + n * step - height, top + height, left + first + n * step, top) for n in range(count)]
+    draw_lines(painter, lines)
 
 
 def _paint_gaps(painter: QPainter, grid: Grid, style: Style) -> None:
@@ -160,10 +186,10 @@ def _paint_gaps(painter: QPainter, grid: Grid, style: Style) -> None:
         QPointF(grid.x(grid.cols.start), grid.y(grid.rows.start)),
         QPointF(grid.x(grid.cols.stop), grid.y(grid.rows.stop)),
     )
-    for col in grid.cols[1:]:
-        painter.fillRect(QRectF(round(grid.x(col)) - gap // 2, area.top(), gap, area.height()), style.card)
-    for row in grid.rows[1:]:
-        painter.fillRect(QRectF(area.left(), round(grid.y(row)) - gap // 2, area.width(), gap), style.card)
+    upright = [QRectF(round(grid.x(col)) - gap // 2, area.top(), gap, area.height()) for col in grid.cols[1:]]
+    level = [QRectF(area.left(), round(grid.y(row)) - gap // 2, area.width(), gap) for row in grid.rows[1:]]
+    fill_rects(painter, upright, style.card)
+    fill_rects(painter, level, style.card)
 
 
 def _paint_marks(painter: QPainter, grid: Grid, shown: npt.NDArray[np.uint8], style: Style) -> None:
@@ -180,16 +206,17 @@ def _paint_crosses(painter: QPainter, grid: Grid, masked: npt.NDArray[np.bool_],
         return
     patch = min(max(grid.side * 0.28, 17.0), 44.0)
     arm = patch * 0.24
-    lines = []
+    lines, patches = [], []
     for row, col in np.argwhere(masked).tolist():
         part = grid.in_sight(grid.rows.start + row, grid.cols.start + col)
         if min(part.width(), part.height()) < patch:
             continue  # a half of one would be no cross
         x, y = part.center().x(), part.center().y()
-        painter.fillRect(QRectF(x - patch / 2, y - patch / 2, patch, patch), style.masked)
+        patches.append(QRectF(x - patch / 2, y - patch / 2, patch, patch))
         lines += [QLineF(x - arm, y - arm, x + arm, y + arm), QLineF(x - arm, y + arm, x + arm, y - arm)]
+    fill_rects(painter, patches, style.masked)
     painter.setPen(QPen(style.muted, min(max(grid.side / 45, 1.5), 2.6)))
-    painter.drawLines(lines)
+    draw_lines(painter, lines)
 
 
 def _paint_mark(painter: QPainter, cell: QRectF, kind: CellClass, style: Style, side: float) -> None:

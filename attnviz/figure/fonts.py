@@ -12,6 +12,8 @@ from importlib import resources
 from PySide6.QtCore import QByteArray, QPointF, QRectF, Qt
 from PySide6.QtGui import QFont, QFontDatabase, QFontMetricsF, QGuiApplication, QPainter, QPen
 
+from attnviz.figure.vectors import write_text
+
 FAMILY = "attnviz Sans"
 _LOADED = "attnviz font family"
 
@@ -95,7 +97,7 @@ def draw_text(painter: QPainter, rect: QRectF, flags: Qt.AlignmentFlag, text: st
         if boxed:
             _draw_box(painter, x, baseline, piece)
         else:
-            painter.drawText(QPointF(x, baseline), piece)
+            write_text(painter, QPointF(x, baseline), piece)
         if len(pieces) > 1:
             x += _piece_width(font, key, piece, boxed=boxed)
 
@@ -186,5 +188,5 @@ def _draw_box(painter: QPainter, x: float, baseline: float, char: str) -> None:
     small = QFontMetricsF(painter.font())
     code = f"{ord(char):04X}"
     left = frame.center().x() - small.horizontalAdvance(code) / 2
-    painter.drawText(QPointF(left, frame.center().y() + small.capHeight() / 2), code)
+    write_text(painter, QPointF(left, frame.center().y() + small.capHeight() / 2), code)
     painter.restore()

@@ -29,7 +29,7 @@ LABELLED_UP_TO: Final = 6
 _LABELS_WORTH = 0.18  # labels that leave less than this share of the maps' area are left out
 _EDGES_WORTH = 0.6  # the same for labels along the grid's edges
 _SHARED_WORTH = 1.3  # labels along the edges alone, where that makes the maps so much larger
-_LEAST_LABELLED = 60.0  # pixels of a map's shorter side from which labels along the edges are of use
+_LEAST_LABELLED = 48.0  # pixels of a map's shorter side from which labels are of use
 
 
 def labelled_grid(area: Box, subject: Subject, count: int, unit: float) -> list[PanelLayout]:
@@ -38,7 +38,8 @@ def labelled_grid(area: Box, subject: Subject, count: int, unit: float) -> list[
     shared = _edged_grid(area, subject, count, unit) if count > 1 else None
     if count <= LABELLED_UP_TO:
         each = in_a_grid(area, count, partial(panel_layout, subject=subject, unit=unit), 20 * unit)
-        if _fits(each, area) and area_of(each[0]) >= _LABELS_WORTH * area_of(plain[0]):
+        worth = _fits(each, area) and area_of(each[0]) >= _LABELS_WORTH * area_of(plain[0])
+        if worth and (count == 1 or not _is_small(each[0])):
             return shared if shared and area_of(shared[0]) >= _SHARED_WORTH * area_of(each[0]) else each
     return shared if shared and area_of(shared[0]) >= _EDGES_WORTH * area_of(plain[0]) else plain
 
@@ -67,7 +68,7 @@ def _edged_grid(area: Box, subject: Subject, count: int, unit: float) -> list[Pa
         fits = subject.column_ems * px * 1.1 <= cell * label_step(cell, LEAST_LABEL_STEP * unit)
         if fits or subject.numbered or subject.column_ems <= SHORT_EMS:
             break
-    if not _fits(panels, area) or min(place.width, place.height) < _LEAST_LABELLED * unit:
+    if not _fits(panels, area) or _is_small(panels[0]):
         return None
     edges = min(panel.map_rect.x for panel in panels), min(panel.map_rect.y for panel in panels)
     last = max(panel.map_rect.x for panel in panels)
@@ -93,6 +94,10 @@ def _with_edges(
             slanted=slanted,
         )
     return replace(panel, outer=used_by(panel))
+
+
+def _is_small(panel: PanelLayout) -> bool:
+    return min(panel.map_rect.width, panel.map_rect.height) < _LEAST_LABELLED * panel.unit
 
 
 def _fits(panels: list[PanelLayout], area: Box) -> bool:

@@ -42,7 +42,8 @@ def map_shape(outline: Outline) -> tuple[int, int]:
 def axis_labels(outline: Outline) -> tuple[Labels, Labels]:
     """Names of the rows and of the columns of the shown stage's maps."""
     n_rows, n_cols = map_shape(outline)
-    rows = Labels(outline.tokens, len(outline.tokens) - n_rows, n_rows)
+    names = outline.query_names or outline.tokens
+    rows = Labels(names, len(names) - n_rows, n_rows)
     if outline.stage in QUERY_KEY_STAGES:
         return rows, Labels(outline.tokens, 0, n_cols)
     if outline.stage == "row_sums":

@@ -18,7 +18,7 @@ from attnviz.spec import WEIGHT_STAGES
 
 __all__ = [
     "Box", "FigureLayout", "PanelLayout", "Span", "Subject", "clipped", "figure_layout", "map_shape", "map_size",
-    "panel_layout", "paper_layout", "screen_layout", "subject_of",
+    "maps_and_bar", "panel_layout", "screen_layout", "subject_of",
 ]  # fmt: skip
 
 _LEAST_STRIP = 108.0  # of the others below a large map
@@ -85,38 +85,33 @@ def _bare(subject: Subject, size: tuple[float, float], unit: float) -> FigureLay
     return FigureLayout(size, (panel,), nothing, nothing, nothing, (), (), unit)
 
 
-def paper_layout(
-    outline: Outline, n_panels: int, size: tuple[float, float], unit: float, window: tuple[Span, Span] | None = None
-) -> FigureLayout:
-    """A picture that stands alone: headings above, legend and two captions below.
-
-    The maps are of ``window`` (rows, cols) alone where there is one, with its shape and its labels.
-    """
-    subject = subject_of(outline, window)
-    return figure_layout(subject, n_panels, size, unit=unit, margin=32 * unit, headings=2, captions=2)
-
-
 def figure_layout(
     subject: Subject, n_panels: int, size: tuple[float, float], *, unit: float = 1.0, margin: float = 12.0,
-    headings: int = 0, captions: int = 1, large_first: bool = False,
+    captions: int = 1, large_first: bool = False,
 ) -> FigureLayout:  # fmt: skip
-    """Panels of one ``subject`` in the grid that makes their maps largest, and the words around them."""
+    """Panels of one ``subject`` in the grid that makes their maps largest, and the words below them."""
     width, height = size
     line = 22 * unit
     inner_w = max(width - 2 * margin, 1)
     legend_lines = 1 if inner_w >= 640 * unit or not captions else 2
-    tops = [line * 1.5, line][:headings]
-    head_boxes, y = [], margin
-    for line_h in tops:
-        head_boxes.append(Box(margin, y, inner_w, line_h))
-        y += line_h
-    y += 6 * unit if headings else 0
     words_h = line * (captions + legend_lines)
-    bottom = max(height - margin * 0.6 - words_h, y + 1)
+    bottom = max(height - margin * 0.6 - words_h, margin + 1)
     caption_boxes = tuple(Box(margin, bottom + line * n, inner_w, line) for n in range(captions))
     legend = Box(margin, bottom + line * captions, inner_w, line * legend_lines)
-    area = Box(margin, y, inner_w, max(bottom - y - 8 * unit, 1))
-    bar_w = (90 if subject.cols <= PERCENT_UP_TO_KEYS else 104) * unit  # ticks of few cells are short
+    area = Box(margin, margin, inner_w, max(bottom - margin - 8 * unit, 1))
+    panels, bar, column = maps_and_bar(area, subject, n_panels, unit, large_first=large_first)
+    return FigureLayout(size, panels, bar, column, legend, caption_boxes, (), unit)
+
+
+def maps_and_bar(
+    area: Box, subject: Subject, n_panels: int, unit: float, *, large_first: bool = False, with_bar: bool = True,
+    labelled: bool = True,
+) -> tuple[tuple[PanelLayout, ...], Box, Box]:  # fmt: skip
+    """Panels of one ``subject`` in ``area``, the colour bar at their right and the column of its ticks and name.
+
+    Without a bar its boxes are empty; not ``labelled`` maps have neither token labels nor sums.
+    """
+    bar_w = (90 if subject.cols <= PERCENT_UP_TO_KEYS else 104) * unit if with_bar else 0.0  # ticks of few are short
     if large_first and n_panels > 1:
         main, beside = _large_and_others(area, subject, n_panels, unit, bar_w)
         panels = [panel_layout(main, subject, unit=unit)]
@@ -124,19 +119,23 @@ def figure_layout(
         group_right, spans = panels[0].outer.right, panels[:1]
     else:
         main = Box(area.x, area.y, max(area.width - bar_w, 1), area.height)
-        panels = labelled_grid(main, subject, n_panels, unit)
+        if labelled:
+            panels = labelled_grid(main, subject, n_panels, unit)
+        else:
+            panels = in_a_grid(main, n_panels, plain_panels(subject, unit), 10 * unit)
         shift = math.floor(max(main.right - max(used_by(panel).right for panel in panels), 0) / 2)
         panels = [shifted(panel, shift) for panel in panels]
         group_right, spans = max(used_by(panel).right for panel in panels), panels
+    if not with_bar:
+        nothing = Box(area.right, area.bottom, 0, 0)
+        return tuple(panels), nothing, nothing
     top = min(panel.map_rect.y for panel in spans)
     low = max(panel.map_rect.bottom for panel in spans)
     column_h = max(min(low - top, 420 * unit), min(120 * unit, main.height))  # others may stand below the main one
     middle = min(max((top + low) / 2, main.y + column_h / 2), main.bottom - column_h / 2)
     column = Box(group_right + 18 * unit, middle - column_h / 2, bar_w - 18 * unit, column_h)
     bar = Box(column.x, column.y + 6 * unit, 14 * unit, column_h - 12 * unit)
-    return FigureLayout(
-        size, tuple(panels), bar, column, legend, caption_boxes, tuple(head_boxes), unit
-    )  # fmt: skip
+    return tuple(panels), bar, column
 
 
 def _large_and_others(area: Box, subject: Subject, count: int, unit: float, bar_w: float) -> tuple[Box, Box]:

@@ -11,22 +11,26 @@ from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from PySide6.QtCore import QCoreApplication, QPointF, QRectF, Qt
+from PySide6.QtCore import QCoreApplication, QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QImage, QPainter, QPainterPath, QPen
 
 from attnviz.figure.fonts import draw_text, elided, load_fonts, sized, text_width
-from attnviz.figure.png import write_png
+from attnviz.figure.formats.png import write_png
 from attnviz.figure.styles import LIGHT, Style
+from attnviz.figure.vectors import VectorPainter, draw_lines, paint_colours
 from attnviz.files import write_whole
 from attnviz.questions.leak import ROUNDING_EPS, Reading
 
 _CENTRE, _RIGHT = Qt.AlignmentFlag.AlignHCenter, Qt.AlignmentFlag.AlignRight
 _LINES_FROM: Final = 5.0  # pixels a cell from which cells have edges
-_NAMES_FROM: Final = 13.0
-_LEGEND: Final = 20
+_NAMES_FROM: Final = 15.0
+_LEGEND: Final = 20.0
+_NAME_PX: Final = 12
+_WIDEST_NAME: Final = 90.0
 _PLAIN: Final = 0.93
 """How much of the card's own colour is in what does not move."""
-_TOP, _LEFT = 44.0, 64.0
+_TOP, _LEAST_LEFT = 44.0, 64.0
+_BESIDE = 26.0  # of what is left of the cells, for the axis' name
 
 
 class WhoSeesWhom(Protocol):
@@ -40,18 +44,42 @@ class WhoSeesWhom(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LeakPlan:
-    """Where things lie in a rectangle: the square of the cells, and a cell's side."""
+    """Where things lie in a rectangle: the square of the cells, a cell's side, and the names of outputs and tokens.
 
+    ``legend`` are the lines of what the colours mean. ``unit`` scales type and gaps.
+    """
+
+    rect: QRectF
     cells: QRectF
     side: float
+    left: float
+    names: tuple[str, ...]
+    legend: tuple[tuple[_Look, ...], ...] = ()
+    unit: float = 1.0
 
     @classmethod
-    def of(cls, rect: QRectF, length: int) -> LeakPlan:
-        """The largest square that leaves room for names above and on the left, and for the legend below."""
-        room = min(rect.width() - _LEFT - 4, rect.height() - _TOP - 2 * _LEGEND - 6)
+    def of(
+        cls, rect: QRectF, reading: WhoSeesWhom, tokens: Sequence[str] = (), unit: float = 1.0
+    ) -> LeakPlan | None:  # fmt: skip
+        """The largest square that leaves room for names above and on the left, and for the legend below.
+
+        None for a reading without a map. ``tokens`` name outputs and tokens where there are as many.
+        """
+        moved, hidden = reading.moved, reading.hidden
+        if moved is None or hidden is None:
+            return None
+        length = len(moved)
+        names = tuple(tokens) if len(tokens) == length else tuple(map(str, range(length)))
+        font = sized(_NAME_PX * unit)
+        widest = max((text_width(font, name) for name in names), default=0.0)
+        left = max(_LEAST_LEFT * unit, _BESIDE * unit + min(widest + 1, _WIDEST_NAME * unit))
+        legend = _legend_lines(_looks(moved, hidden), rect.width(), unit)
+        below = len(legend) * _LEGEND * unit + 6 * unit
+        room = min(rect.width() - left - 4 * unit, rect.height() - _TOP * unit - below)
         side = max(room, 1.0) / max(length, 1)
         side = math.floor(side) if side >= 1 else side
-        return cls(QRectF(rect.left() + _LEFT, rect.top() + _TOP, side * length, side * length), side)
+        cells = QRectF(rect.left() + left, rect.top() + _TOP * unit, side * length, side * length)
+        return cls(rect, cells, side, left, names, legend, unit)
 
     def cell_at(self, point: QPointF) -> tuple[int, int] | None:
         """Output and token under ``point``."""
@@ -60,32 +88,76 @@ class LeakPlan:
         return int((point.y() - self.cells.top()) / self.side), int((point.x() - self.cells.left()) / self.side)
 
 
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """A line of the legend: what a colour means."""
+
+    kind: str
+    text: str
+    strong: bool = False
+
+
 def paint_leak_map(
-    painter: QPainter, rect: QRectF, reading: WhoSeesWhom, style: Style, tokens: tuple[str, ...] = ()
-) -> None:
+    painter: QPainter, rect: QRectF, reading: WhoSeesWhom, style: Style, tokens: Sequence[str] = (),
+    unit: float = 1.0,
+) -> None:  # fmt: skip
     """The map of ``reading`` in ``rect``: a row an output, a column a changed token, named where there is room."""
+    load_fonts()
+    plan = LeakPlan.of(rect, reading, tokens, unit)
     moved, hidden = reading.moved, reading.hidden
-    if moved is None or hidden is None:
+    if plan is None or moved is None or hidden is None:
         return
-    length = len(moved)
-    plan = LeakPlan.of(rect, length)
+    painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
     painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, False)
-    pixels = cell_colours(moved, hidden, style)
+    _paint_cells(painter, plan, cell_colours(moved, hidden, style))
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    if style.grey:
+        _hatch_leaks(painter, plan, (moved > ROUNDING_EPS) & hidden, style)
+    if plan.side >= _LINES_FROM * unit:
+        painter.setPen(QPen(style.card, max(1.0, unit)))
+        lines = []
+        for n in range(1, len(moved)):
+            x, y = plan.cells.left() + n * plan.side, plan.cells.top() + n * plan.side
+            lines += [QLineF(x, plan.cells.top(), x, plan.cells.bottom())]
+            lines += [QLineF(plan.cells.left(), y, plan.cells.right(), y)]
+        draw_lines(painter, lines)
+    _paint_border(painter, plan, hidden, style)
+    _paint_names(painter, plan, style)
+    _paint_legend(painter, plan, style)
+    painter.restore()
+
+
+def _paint_cells(painter: QPainter, plan: LeakPlan, pixels: npt.NDArray[np.uint32]) -> None:
+    length = len(pixels)
+    if isinstance(painter, VectorPainter):
+        steps = plan.side * np.arange(length + 1)
+        paint_colours(painter, plan.cells.left() + steps, plan.cells.top() + steps, pixels)
+        return
     image = QImage(pixels.data, length, length, 4 * length, QImage.Format.Format_RGB32)
     painter.drawImage(plan.cells, image)
-    if plan.side >= _LINES_FROM:
-        painter.setPen(QPen(style.card, 1))
-        for n in range(1, length):
-            x, y = plan.cells.left() + n * plan.side, plan.cells.top() + n * plan.side
-            painter.drawLine(QPointF(x, plan.cells.top()), QPointF(x, plan.cells.bottom()))
-            painter.drawLine(QPointF(plan.cells.left(), y), QPointF(plan.cells.right(), y))
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    _paint_border(painter, plan, hidden, style)
-    _paint_names(painter, plan, length, tokens, style)
-    _paint_legend(
-        painter, QRectF(rect.left(), plan.cells.bottom() + 6, rect.width(), 2 * _LEGEND), moved, hidden, style
-    )
+
+
+def _hatch_leaks(painter: QPainter, plan: LeakPlan, leaking: npt.NDArray[np.bool_], style: Style) -> None:
+    """Light lines over what leaks, which red alone would not tell in grey."""
+    side = plan.side
+    area = QPainterPath()
+    for row, col in np.argwhere(leaking).tolist():
+        area.addRect(QRectF(plan.cells.left() + col * side, plan.cells.top() + row * side, side, side))
+    if not area.isEmpty():
+        painter.save()
+        painter.setClipPath(area, Qt.ClipOperation.IntersectClip)
+        _hatch(painter, area.boundingRect(), style, plan.unit)
+        painter.restore()
+
+
+def _hatch(painter: QPainter, area: QRectF, style: Style, unit: float) -> None:
+    step, reach = 5 * unit, area.height()
+    count = math.ceil((area.width() + reach) / step)
+    painter.setPen(QPen(style.card, 1.1 * unit))
+    draw_lines(painter, [
+        QLineF(area.left() + n * step - reach, area.bottom(), area.left() + n * step, area.top()) for n in range(count)
+    ])  # fmt: skip
 
 
 def cell_colours(moved: npt.NDArray[np.float64], hidden: npt.NDArray[np.bool_], style: Style) -> npt.NDArray[np.uint32]:
@@ -108,7 +180,7 @@ def cell_colours(moved: npt.NDArray[np.float64], hidden: npt.NDArray[np.bool_], 
     )
 
 
-def mixed(style: Style) -> QColor:
+def _still(style: Style) -> QColor:
     """The ground of what does not move."""
     grey = style.muted.lightness() * (1 - _PLAIN)
     return QColor(*(round(one * _PLAIN + grey) for one in _channels(style.card)))
@@ -129,81 +201,97 @@ def _paint_border(painter: QPainter, plan: LeakPlan, hidden: npt.NDArray[np.bool
         path.moveTo(left + col * side, top + (row + 1) * side)
         path.lineTo(left + (col + 1) * side, top + (row + 1) * side)
     painter.setBrush(Qt.BrushStyle.NoBrush)
-    painter.setPen(QPen(style.ink, 2))
+    painter.setPen(QPen(style.ink, 2 * plan.unit))
     painter.drawPath(path)
-    painter.setPen(QPen(style.hairline, 1))
+    painter.setPen(QPen(style.hairline, max(1.0, plan.unit)))
     painter.drawRect(plan.cells)
 
 
-def _paint_names(painter: QPainter, plan: LeakPlan, length: int, tokens: tuple[str, ...], style: Style) -> None:
-    cells, side = plan.cells, plan.side
-    painter.setFont(sized(12))
+def _paint_names(painter: QPainter, plan: LeakPlan, style: Style) -> None:
+    cells, side, unit, names = plan.cells, plan.side, plan.unit, plan.names
+    painter.setFont(sized(_NAME_PX * unit))
     painter.setPen(style.muted)
     words = QCoreApplication.translate("LeakMap", "token that is changed")
-    draw_text(
-        painter,
-        QRectF(cells.left(), cells.top() - _TOP, max(cells.width(), 140.0), 18),
-        Qt.AlignmentFlag.AlignLeft,
-        words,
-    )
+    line, high = 18 * unit, 16 * unit
+    width = max(cells.width(), plan.rect.right() - cells.left())
+    draw_text(painter, QRectF(cells.left(), cells.top() - _TOP * unit, width, line), Qt.AlignmentFlag.AlignLeft, words)
+    words = QCoreApplication.translate("LeakMap", "output that moves")
+    span = max(cells.height(), text_width(painter.font(), words) + 2)
+    middle = max(cells.center().y(), plan.rect.top() + span / 2)
     painter.save()
-    painter.translate(cells.left() - _LEFT + 9, cells.center().y())
+    painter.translate(cells.left() - plan.left + line / 2, middle)
     painter.rotate(-90)
-    span = max(cells.height(), 120.0)
-    draw_text(
-        painter, QRectF(-span / 2, -9, span, 18), _CENTRE, QCoreApplication.translate("LeakMap", "output that moves")
-    )
+    draw_text(painter, QRectF(-span / 2, -line / 2, span, line), _CENTRE, words)
     painter.restore()
     painter.setPen(style.ink)
-    named = tokens if len(tokens) == length else tuple(map(str, range(length)))
-    step = max(1, math.ceil(_NAMES_FROM / side))
-    widest = max(text_width(painter.font(), name) for name in named)
-    across = step if widest <= side * step - 3 else max(step, math.ceil((min(widest, 40.0) + 6) / side))
-    for n in range(0, length, step):
-        beside = QRectF(cells.left() - _LEFT + 20, cells.top() + (n + 0.5) * side - 8, _LEFT - 26, 16)
-        draw_text(painter, beside, _RIGHT, elided(painter.font(), named[n], _LEFT - 26))
-    for n in range(0, length, across):
-        width = side * across
+    font = painter.font()
+    step = max(1, math.ceil(_NAMES_FROM * unit / side))
+    widest = min(max(text_width(font, name) for name in names), _WIDEST_NAME * unit)
+    across = step if widest <= side * step - 3 * unit else max(step, math.ceil((widest + 6 * unit) / side))
+    beside = plan.left - _BESIDE * unit
+    for n in range(0, len(names), step):
+        box = QRectF(cells.left() - beside - 6 * unit, cells.top() + (n + 0.5) * side - high / 2, beside, high)
+        draw_text(painter, box, _RIGHT, elided(font, names[n], beside))
+    for n in range(0, len(names), across):
+        name = elided(font, names[n], _WIDEST_NAME * unit)
+        width = text_width(font, name) + 1
         x = cells.left() + (n + 0.5) * side - width / 2
-        draw_text(painter, QRectF(x, cells.top() - 20, width, 16), _CENTRE, elided(painter.font(), named[n], width))
+        if n and x + width > max(cells.right(), plan.rect.right()):
+            continue  # it would be cut at the edge
+        x = max(x, cells.left() - _BESIDE * unit)
+        draw_text(painter, QRectF(x, cells.top() - 20 * unit, width, high), _CENTRE, name)
 
 
-def _paint_legend(
-    painter: QPainter, rect: QRectF, moved: npt.NDArray[np.float64], hidden: npt.NDArray[np.bool_], style: Style
-) -> None:
+def _looks(moved: npt.NDArray[np.float64], hidden: npt.NDArray[np.bool_]) -> tuple[_Look, ...]:
     """What the colours mean, those that are there; red always, since its absence says something."""
     over = moved > ROUNDING_EPS
-    told = [
-        (
-            style.leak,
-            QCoreApplication.translate("LeakMap", "moves, and must not: {n}"),
-            int((over & hidden).sum()),
-            True,
-        ),
-        (style.accent, QCoreApplication.translate("LeakMap", "moves"), int((over & ~hidden).sum()), False),
-        (
-            mixed(style),
-            QCoreApplication.translate("LeakMap", "does not move"),
-            int((moved <= ROUNDING_EPS).sum()),
-            False,
-        ),
-        (style.masked, QCoreApplication.translate("LeakMap", "not tested"), int(np.isnan(moved).sum()), False),
-    ]
-    painter.setFont(sized(12))
-    x, y = rect.left(), rect.top()
-    for colour, words, count, always in told:
-        if not count and not always:
-            continue
-        text = words.format(n=f"{count:,}")
-        width = 20 + text_width(painter.font(), text)
-        if x > rect.left() and x + width > rect.right():
-            x, y = rect.left(), y + _LEGEND
-        painter.setPen(QPen(style.hairline, 1))
-        painter.setBrush(colour)
-        painter.drawRect(QRectF(x + 0.5, y + 4.5, 11, 11))
-        painter.setPen(style.leak if always and count else style.muted)
-        draw_text(painter, QRectF(x + 18, y, rect.right() - x - 18, _LEGEND), Qt.AlignmentFlag.AlignLeft, text)
-        x += width + 14
+    leaking = int((over & hidden).sum())
+    told = [_Look("leak", QCoreApplication.translate("LeakMap", "moves, and must not: {n}").format(n=f"{leaking:,}"),
+                  strong=leaking > 0)]  # fmt: skip
+    if (over & ~hidden).any():
+        told.append(_Look("accent", QCoreApplication.translate("LeakMap", "moves")))
+    if (moved <= ROUNDING_EPS).any():
+        told.append(_Look("still", QCoreApplication.translate("LeakMap", "does not move")))
+    if np.isnan(moved).any():
+        told.append(_Look("masked", QCoreApplication.translate("LeakMap", "not tested")))
+    return tuple(told)
+
+
+def _legend_lines(looks: Sequence[_Look], width: float, unit: float) -> tuple[tuple[_Look, ...], ...]:
+    font, lines, x = sized(_NAME_PX * unit), [], math.inf
+    for look in looks:
+        wide = _LEGEND * unit + text_width(font, look.text)
+        if x + wide > width:
+            lines.append([look])
+            x = 0.0
+        else:
+            lines[-1].append(look)
+        x += wide + 14 * unit
+    return tuple(map(tuple, lines))
+
+
+def _paint_legend(painter: QPainter, plan: LeakPlan, style: Style) -> None:
+    unit = plan.unit
+    painter.setFont(sized(_NAME_PX * unit))
+    y = plan.cells.bottom() + 6 * unit
+    for line in plan.legend:
+        x = plan.rect.left()
+        for look in line:
+            colour: QColor = _still(style) if look.kind == "still" else getattr(style, look.kind)
+            box = QRectF(x + 0.5, y + 4.5 * unit, 11 * unit, 11 * unit)
+            painter.setPen(QPen(style.hairline, max(1.0, unit)))
+            painter.setBrush(colour)
+            painter.drawRect(box)
+            if style.grey and look.kind == "leak":
+                painter.save()
+                painter.setClipRect(box, Qt.ClipOperation.IntersectClip)
+                _hatch(painter, box, style, unit)
+                painter.restore()
+            painter.setPen(style.leak if look.strong else style.muted)
+            room = QRectF(x + 18 * unit, y, plan.rect.right() - x - 18 * unit, _LEGEND * unit)
+            draw_text(painter, room, Qt.AlignmentFlag.AlignLeft, look.text)
+            x += _LEGEND * unit + text_width(painter.font(), look.text) + 14 * unit
+        y += _LEGEND * unit
 
 
 def write_leak_image(path: Path, reading: Reading, lines: Sequence[str], style: Style = LIGHT) -> None:

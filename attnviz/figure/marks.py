@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Final
 
+import numpy as np
 from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication
 
 from attnviz import colour
@@ -228,12 +229,24 @@ class LegendEntry:
     text: str
 
 
-def legend_entries(picture: Picture) -> tuple[LegendEntry, ...]:
-    """The looks that this stage can have, with how many cells of all its heads have them."""
+def legend_entries(picture: Picture, *, present_only: bool = False) -> tuple[LegendEntry, ...]:
+    """The looks that this stage can have, with how many cells of all its heads have them.
+
+    With ``present_only`` those alone that the frames' own cells have.
+    """
     outline, frames = picture.outline, picture.heads
     if outline is None or not frames:
         return ()
     counts = [frame.counts for frame in frames]
+
+    entries: list[LegendEntry] = []
+    there = 0
+    for frame in frames if present_only else ():
+        there |= int(np.bitwise_or.reduce(frame.classes, axis=None, initial=0))
+
+    def add(kind: CellClass | None, word: str, numbers: list[int]) -> None:
+        if not present_only or (any(numbers) if kind is None else bool(there & kind)):
+            entries.append(entry(kind, word, numbers))
 
     def entry(kind: CellClass | None, word: str, numbers: list[int]) -> LegendEntry:
         if min(numbers) < 0:  # nobody counted them
@@ -246,25 +259,24 @@ def legend_entries(picture: Picture) -> tuple[LegendEntry, ...]:
             words, number = QCoreApplication.translate("Figure", "{0} {1} in all heads"), sum(numbers)
         return LegendEntry(kind, words.format(word, f"{number:,}"))
 
-    entries = []
     peeking = outline.has_future and not outline.future_hidden
     masked = [count.masked for count in counts]
     if outline.stage in QUERY_KEY_STAGES and (any(masked) or not peeking):
-        entries.append(entry(CellClass.MASKED, QCoreApplication.translate("Figure", "masked"), masked))
+        add(CellClass.MASKED, QCoreApplication.translate("Figure", "masked"), masked)
     if peeking:
         words = QCoreApplication.translate("Figure", "peeking")
         if isinstance(outline.mask_shape, Drawn):  # what was drawn over need not be the future
             words = QCoreApplication.translate("Figure", "drawn as hidden, yet seen")
-        entries.append(entry(None, words, [count.future for count in counts]))
+        add(None, words, [count.future for count in counts])
     if outline.stage in WEIGHT_STAGES:
         zero = [count.zero for count in counts]
-        entries.append(entry(CellClass.ZERO, QCoreApplication.translate("Figure", "zero"), zero))
+        add(CellClass.ZERO, QCoreApplication.translate("Figure", "zero"), zero)
     dropped = [count.dropped for count in counts]
     if any(dropped) or outline.stage.startswith("dropped_"):
-        entries.append(entry(CellClass.DROPPED, QCoreApplication.translate("Figure", "dropped"), dropped))
+        add(CellClass.DROPPED, QCoreApplication.translate("Figure", "dropped"), dropped)
     padded = [count.padded for count in counts]
     if any(padded):
-        entries.append(entry(CellClass.PADDED, QCoreApplication.translate("Figure", "padded"), padded))
+        add(CellClass.PADDED, QCoreApplication.translate("Figure", "padded"), padded)
     nan = [count.nan for count in counts]
-    entries.append(entry(CellClass.NAN, QCoreApplication.translate("Figure", "NaN"), nan))
+    add(CellClass.NAN, QCoreApplication.translate("Figure", "NaN"), nan)
     return tuple(entries)

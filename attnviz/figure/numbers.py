@@ -14,6 +14,7 @@ from attnviz.figure import marks
 from attnviz.figure.fonts import sized
 from attnviz.figure.grid import Grid
 from attnviz.figure.styles import Style
+from attnviz.figure.vectors import write_text
 from attnviz.frames import CellClass, Frame, shown_class
 
 BEFORE_FROM: Final = 60.0
@@ -42,7 +43,7 @@ def paint_numbers(
 
     In a cell of which a part is in sight the number stands in that part, or is left out.
     """
-    if grid.side < 1.6 * _LEAST:
+    if grid.side < 1.6 * _least(unit):
         return
     written = _written(grid, frame, shown, decimals, unit)
     if written is None:
@@ -60,7 +61,7 @@ def paint_numbers(
         if (width < grid.cell_w and width < 2 * half + 4) or (height < grid.cell_h and height < 1.4 * em):
             continue
         painter.setPen(pens[contrast_text(int(frame.rgb[row - top, col - left]))])
-        painter.drawText(QPointF(x - half, y + raised), text)
+        write_text(painter, QPointF(x - half, y + raised), text)
     if before is not None and grid.side >= BEFORE_FROM * unit:
         _paint_before(painter, grid, frame, shown, before, written.way, style, unit)
 
@@ -69,6 +70,11 @@ def _in_sight(start: float, length: float, low: float, high: float) -> tuple[flo
     """Middle and length of what a cell from ``start`` has between ``low`` and ``high``."""
     first, last = max(start, low), min(start + length, high)
     return (first + last) / 2, last - first if last - first < length - 0.5 else length
+
+
+def _least(unit: float) -> float:
+    """The smallest type of a number: on paper it must be read beside the other words."""
+    return _LEAST * max(unit, 1.0)
 
 
 def _written(
@@ -93,7 +99,7 @@ def _written(
         widths = {text: ruler.horizontalAdvance(text) / 100 for text in set(texts)}
         widest = max(widths.values(), default=0.0)
         size = min(wanted, 0.86 * grid.cell_w / max(widest, 0.1))
-        if size >= (_LEAST if way != "%" else 0.8 * min(12.0 * unit, wanted)):
+        if size >= (_least(unit) if way != "%" else 0.8 * min(12.0 * unit, wanted)):
             return _Written(way, dict(zip(places, texts, strict=True)), widths, size)
     return None
 
@@ -143,7 +149,7 @@ def _paint_before(
             pen = QColor(_PENS[contrast_text(int(frame.rgb[place]))])
             pen.setAlphaF(0.78)
             painter.setPen(pen)
-        painter.drawText(QPointF(x, baseline), text)
+        write_text(painter, QPointF(x, baseline), text)
 
 
 def _text(value: float, kind: CellClass, way: str) -> str:

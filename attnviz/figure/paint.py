@@ -17,6 +17,7 @@ from attnviz.figure.highlights import paint_answer, paint_border, paint_cross, p
 from attnviz.figure.labels import axis_labels, map_shape
 from attnviz.figure.numbers import comparable
 from attnviz.figure.sides import paint_column_labels, paint_row_labels, paint_sums
+from attnviz.figure.vectors import VectorPainter, paint_colours
 from attnviz.frames import Frame, Outline
 from attnviz.session import Cell, Picture
 from attnviz.spec import View
@@ -87,20 +88,25 @@ def paint_surroundings(
 # ---------------------------------------------------------------------------------------------------------- figures
 
 
-def paint_colour_bar(painter: QPainter, plan: layout.FigureLayout, frame: Frame, view: View, style: Style) -> None:
-    """The colours from lowest to highest, their values, and what they measure."""
+def paint_colour_bar(
+    painter: QPainter, plan: layout.FigureLayout, frame: Frame, view: View, style: Style, words: str = ""
+) -> None:
+    """The colours from lowest to highest, their values, and what they measure, which ``words`` may say."""
     load_fonts()
     unit, scale = plan.unit, frame.scale
     bar = QRectF(*plan.bar)
     table = colour.table(colour.DIVERGING_TABLE if scale.diverging else view.colours)
     column = np.ascontiguousarray(table[::-1, None])
-    strip = QImage(column.data, 1, len(table), 4, QImage.Format.Format_RGB32)
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     outline = QPainterPath()
     outline.addRoundedRect(bar, 4 * unit, 4 * unit)
     painter.setClipPath(outline)
-    painter.drawImage(bar, strip)
+    if isinstance(painter, VectorPainter):
+        edges = np.linspace(bar.top(), bar.bottom(), len(table) + 1)
+        paint_colours(painter, np.array([bar.left(), bar.right()]), edges, column)
+    else:
+        painter.drawImage(bar, QImage(column.data, 1, len(table), 4, QImage.Format.Format_RGB32))
     painter.setClipping(False)
     painter.setFont(sized(12 * unit))
     painter.setPen(style.muted)
@@ -126,7 +132,7 @@ def paint_colour_bar(painter: QPainter, plan: layout.FigureLayout, frame: Frame,
     painter.translate(beside + words_w / 2, plan.bar_column.y + plan.bar_column.height / 2)
     painter.rotate(-90)
     length = plan.bar_column.height
-    words = marks.scale_caption(frame.stage, scale, view)
+    words = words or marks.scale_caption(frame.stage, scale, view)
     draw_text(painter, QRectF(-length / 2, -words_w / 2, length, words_w), _CENTRE, words)
     painter.restore()
 
@@ -154,12 +160,12 @@ def _one_digit(number: str) -> str:
 
 def paint_legend(
     painter: QPainter, plan: layout.FigureLayout, picture: Picture, style: Style, *, window: Window | None = None,
-    note: str | None = None,
+    note: str | None = None, present_only: bool = False,
 ) -> None:  # fmt: skip
     """The captions, and under them the looks of cells that are no ordinary numbers with their counts.
 
     The looks are those of the maps that show ``window`` (None: the whole map). A ``note`` stands in place of the first
-    caption, or of the legend where there is none.
+    caption, or of the legend where there is none. With ``present_only`` looks that no cell has are left out.
     """
     outline, frames = picture.outline, picture.heads
     if outline is None or not frames:
@@ -187,7 +193,7 @@ def paint_legend(
     side = min(place.height / (bottom - top), place.width / (right - left))
     marked = coarsest.level == 1 and side >= cells.HATCHED_FROM
     x, y, line, side = plan.legend.x, plan.legend.y, 22 * unit, 13 * unit
-    for entry in marks.legend_entries(picture):
+    for entry in marks.legend_entries(picture, present_only=present_only):
         width = side + 6 * unit + text_width(painter.font(), entry.text)
         if x > plan.legend.x and x + width > plan.legend.right:
             x, y = plan.legend.x, y + line

@@ -11,10 +11,11 @@ from itertools import accumulate
 import numpy as np
 import numpy.typing as npt
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
-from PySide6.QtGui import QPainter, QPainterPath, QPen, QPolygonF
+from PySide6.QtGui import QColor, QPainter, QPainterPath, QPen, QPolygonF
 
 from attnviz.figure.grid import Grid, Window
 from attnviz.figure.styles import Style
+from attnviz.figure.vectors import draw_lines, draw_rects
 from attnviz.frames import CellClass, Outline
 from attnviz.spec import AnyShape, Blocks, Drawn, MaskFile, visible_run, visible_runs
 
@@ -62,7 +63,7 @@ def _visible_runs(peeking: Peeking, rows: range) -> tuple[npt.NDArray[np.int64],
 
 
 @lru_cache(maxsize=8)
-def _hidden(peeking: Peeking, rows: range, cols: range) -> npt.NDArray[np.bool_]:
+def hidden_cells(peeking: Peeking, rows: range, cols: range) -> npt.NDArray[np.bool_]:
     """Which cells of ``rows`` × ``cols`` the shape hides; kept, since all heads ask the same."""
     if isinstance(peeking.shape, Drawn):
         n_queries = peeking.n_keys - peeking.shift
@@ -77,19 +78,28 @@ def _hidden(peeking: Peeking, rows: range, cols: range) -> npt.NDArray[np.bool_]
 
 
 def frame_hidden_cells(
-    painter: QPainter, grid: Grid, shown: npt.NDArray[np.uint8], peeking: Peeking, style: Style
+    painter: QPainter, grid: Grid, shown: npt.NDArray[np.uint8], peeking: Peeking, style: Style, unit: float = 1.0
 ) -> None:
     """A red frame in each cell of ``grid`` that ``peeking`` hides and that is ``shown`` with a number all the same."""
-    behind = _hidden(peeking, grid.rows, grid.cols)
-    width = min(max(grid.side / 40, 1.4), 5.0)
-    pen = QPen(style.leak, width)
-    pen.setJoinStyle(Qt.PenJoinStyle.MiterJoin)
-    painter.setPen(pen)
+    behind = hidden_cells(peeking, grid.rows, grid.cols)
+    width = min(max(grid.side / 40, 1.4 * min(max(unit, 1.0), max(grid.side / 14, 1.0))), 5.0)
     painter.setBrush(Qt.BrushStyle.NoBrush)
     inset = width / 2 + (3.6 if grid.side >= 60 else 1)  # the cross-hair's own frame stays outside of it
-    for row, col in np.argwhere(behind & (shown == CellClass.ORDINARY)).tolist():
-        cell = grid.cell(grid.rows.start + row, grid.cols.start + col)
-        painter.drawRect(cell.adjusted(inset, inset, -inset, -inset))
+    cells = [
+        grid.cell(grid.rows.start + row, grid.cols.start + col).adjusted(inset, inset, -inset, -inset)
+        for row, col in np.argwhere(behind & (shown == CellClass.ORDINARY)).tolist()
+    ]
+    for colour, wide in _strokes(style, width):
+        pen = QPen(colour, wide)
+        pen.setJoinStyle(Qt.PenJoinStyle.MiterJoin)
+        painter.setPen(pen)
+        draw_rects(painter, cells)
+
+
+def _strokes(style: Style, width: float) -> tuple[tuple[QColor, float], ...]:
+    """Colours and widths of a red line, the lowest first: in grey it needs a light casing on dark cells."""
+    own = (style.leak, width)
+    return ((style.card, width * 2.4), own) if style.grey else (own,)
 
 
 def outline_hidden(painter: QPainter, grid: Grid, peeking: Peeking, style: Style, unit: float) -> None:
@@ -99,10 +109,11 @@ def outline_hidden(painter: QPainter, grid: Grid, peeking: Peeking, style: Style
         return
     rect = grid.rect
     path = _hidden_path(peeking, rect.width(), rect.height(), grid.window, grid.rows, unit)
-    painter.setPen(QPen(style.leak, 2.0 * max(1.0, unit)))
     painter.setBrush(Qt.BrushStyle.NoBrush)
     painter.translate(rect.topLeft())
-    painter.drawPath(path)
+    for colour, wide in _strokes(style, 2.0 * max(1.0, unit)):
+        painter.setPen(QPen(colour, wide))
+        painter.drawPath(path)
     painter.translate(-rect.topLeft())
 
 
@@ -132,7 +143,7 @@ def _hidden_path(
 
 def _outline_drawn(painter: QPainter, grid: Grid, peeking: Peeking, style: Style, unit: float) -> None:
     """The edges between what was drawn to be seen and what was drawn to be hidden."""
-    hidden = _hidden(peeking, grid.rows, grid.cols)
+    hidden = hidden_cells(peeking, grid.rows, grid.cols)
     upright = np.diff(hidden.astype(np.int8), axis=1).T  # a line left of column c + 1 is a stretch of rows
     level = np.diff(hidden.astype(np.int8), axis=0)
     lines = []
@@ -142,8 +153,9 @@ def _outline_drawn(painter: QPainter, grid: Grid, peeking: Peeking, style: Style
     for row, first, last in runs_of(level != 0):
         y = grid.y(grid.rows.start + row + 1)
         lines.append(QLineF(grid.x(grid.cols.start + first), y, grid.x(grid.cols.start + last), y))
-    painter.setPen(QPen(style.leak, min(2.0, max(grid.side / 2, 1.0)) * max(1.0, unit)))
-    painter.drawLines(lines)
+    for colour, wide in _strokes(style, min(2.0, max(grid.side / 2, 1.0)) * max(1.0, unit)):
+        painter.setPen(QPen(colour, wide))
+        draw_lines(painter, lines)
 
 
 def _corners(grid: Grid, tops: npt.NDArray[np.int64], edges: npt.NDArray[np.int64]) -> list[QPointF]:

@@ -94,7 +94,10 @@ class PanelLayout:
 
 @dataclass(frozen=True, slots=True)
 class FigureLayout:
-    """A whole picture: panels, the colour bar (ticks and name to its right within ``bar_column``), and the words."""
+    """A whole picture: panels, the colour bar (ticks and name to its right within ``bar_column``), and the words.
+
+    ``axes`` are where the names of rows (turned) and of columns stand, on paper alone.
+    """
 
     size: tuple[float, float]
     panels: tuple[PanelLayout, ...]
@@ -104,9 +107,10 @@ class FigureLayout:
     captions: tuple[Box, ...]
     headings: tuple[Box, ...] = ()
     unit: float = 1.0
+    axes: tuple[Box, ...] = ()
 
     @property
     def boxes(self) -> tuple[Box, ...]:
         """Everything that is drawn, none of it over another."""
-        around = (self.bar_column, self.legend, *self.captions, *self.headings)
+        around = (self.bar_column, self.legend, *self.captions, *self.headings, *self.axes)
         return (*around, *(box for panel in self.panels for box in panel.boxes))

@@ -28,8 +28,22 @@ _COLOURS: Final[dict[str, tuple[str, str]]] = {
     "violet": ("#8438bf", "#c490ff"),
     "green": ("#3a7d2c", "#7ccb5e"),
 }
+_SHAPES: Final[dict[str, tuple[tuple[float, float], ...]]] = {
+    "leak": ((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)),
+    "teal": ((0.0, -1.2), (1.1, 0.9), (-1.1, 0.9)),
+    "amber": ((0.0, -1.3), (1.3, 0.0), (0.0, 1.3), (-1.3, 0.0)),
+    "violet": ((0.0, 1.2), (1.1, -0.9), (-1.1, -0.9)),
+    "green": (
+        (-0.4, -1.2), (0.4, -1.2), (0.4, -0.4), (1.2, -0.4), (1.2, 0.4), (0.4, 0.4), (0.4, 1.2), (-0.4, 1.2),
+        (-0.4, 0.4), (-1.2, 0.4), (-1.2, -0.4), (-0.4, -0.4),
+    ),
+}  # fmt: skip
+"""Where colours do not tell them apart, points of a curve have a shape by its role, in radii; the others are round."""
+
+_SHAPED: Final = 7  # points of a long curve that get a shape
 _LEFT, _RIGHT, _CENTRE = Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignRight, Qt.AlignmentFlag.AlignHCenter
 _JOINED: Final = 256  # points of a curve
+_SAMPLE: Final = 26.0  # pixels before an entry's words
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,6 +125,14 @@ def paint_plot(painter: QPainter, rect: QRectF, plot: Plot, style: Style, unit: 
     painter.restore()
 
 
+def least_width(plot: Plot, unit: float = 1.0) -> float:
+    """Pixels in which no word of the plot has to be cut."""
+    font = sized(12 * unit)
+    legend = [*plot.bars, *plot.curves, *plot.marks]
+    words = [text_width(font, one.label) + _SAMPLE * unit for one in legend]
+    return max([text_width(font, plot.y_label), text_width(font, plot.x_label) + 60 * unit, 170 * unit, *words])
+
+
 @dataclass(frozen=True, slots=True)
 class _Entry:
     """A line of the legend: a sample and words."""
@@ -120,6 +142,7 @@ class _Entry:
     dashed: bool = False
     bar: Bars | None = None
     thin: bool = False
+    role: Role = "muted"
 
 
 class _Painting:
@@ -135,7 +158,7 @@ class _Painting:
     def paint(self) -> None:
         entries = [
             *(_Entry(b.label, self._colour(b.role), bar=b) for b in self.plot.bars if b.label),
-            *(_Entry(c.label, self._colour(c.role), c.dashed) for c in self.plot.curves if c.label),
+            *(_Entry(c.label, self._colour(c.role), c.dashed, role=c.role) for c in self.plot.curves if c.label),
         ]
         rows = self._lay_out(entries)
         placed, left_over = self._place_marks()
@@ -181,7 +204,7 @@ class _Painting:
 
     def _legend_rows(self, entries: list[_Entry]) -> list[list[tuple[_Entry, float]]]:
         rows: list[list[tuple[_Entry, float]]] = []
-        x, sample, gap = math.inf, 26 * self.unit, 16 * self.unit
+        x, sample, gap = math.inf, _SAMPLE * self.unit, 16 * self.unit
         for entry in entries:
             width = sample + self._width(entry.label)
             if x + width > self.rect.width():
@@ -331,11 +354,28 @@ class _Painting:
             else:  # as one line with joins it would take tens of milliseconds
                 self.painter.setPen(QPen(colour, (1.0 if curve.dashed else 1.6) * self.unit))
                 self.painter.drawLines([QLineF(*pair) for pair in itertools.pairwise(points)])
-            if curve.dots or len(points) == 1:
-                self.painter.setPen(Qt.PenStyle.NoPen)
-                self.painter.setBrush(colour)
-                for point in points:
-                    self.painter.drawEllipse(point, 3 * self.unit, 3 * self.unit)
+            shaped = points
+            if not curve.dots and len(points) > 1:
+                shaped = self._shaped(points) if curve.role in _SHAPES or curve.role == "accent" else []
+            for point in shaped:
+                self._paint_point(point, curve.role)
+
+    def _shaped(self, points: list[QPointF]) -> list[QPointF]:
+        """The points of a long curve that tell it from others in grey."""
+        if not self.style.grey or len(self.plot.curves) < 2:
+            return []
+        return points[len(points) // (2 * _SHAPED) :: max(1, len(points) // _SHAPED)]
+
+    def _paint_point(self, middle: QPointF, role: Role) -> None:
+        self.painter.setPen(Qt.PenStyle.NoPen)
+        self.painter.setBrush(self._colour(role))
+        radius = 3 * self.unit
+        corners = _SHAPES.get(role) if self.style.grey else None
+        if corners is None:
+            self.painter.drawEllipse(middle, radius, radius)
+        else:
+            places = [middle + QPointF(x * radius, y * radius) for x, y in corners]
+            self.painter.drawPolygon(QPolygonF(places))
 
     def _stretches(self, curve: Curve) -> list[list[QPointF]]:
         """The curve's points on the paper in unbroken stretches; those far outside are drawn at some distance."""
@@ -369,8 +409,10 @@ class _Painting:
                         pen.setDashPattern([2, 3] if entry.thin else [3, 2.2])
                     painter.setPen(pen)
                     painter.drawLine(QPointF(left, middle), QPointF(left + 20 * unit, middle))
+                    if self.style.grey and (entry.role in _SHAPES or entry.role == "accent"):
+                        self._paint_point(QPointF(left + 10 * unit, middle), entry.role)
                 painter.setPen(self.style.ink)
-                box = QRectF(left + 26 * unit, y, self.rect.right() - left - 26 * unit, self.line)
+                box = QRectF(left + _SAMPLE * unit, y, self.rect.right() - left - _SAMPLE * unit, self.line)
                 draw_text(painter, box, _LEFT, entry.label)
             y += self.line
 
@@ -398,4 +440,16 @@ def _extent(plot: Plot, which: int) -> tuple[float, float]:
     return (low if low == 0 else low - room), (high if high == 0 else high + room)
 
 
-__all__ = ["Bars", "Curve", "Mark", "Numbers", "Plot", "Role", "apart", "number_words", "paint_plot", "role_colour"]
+__all__ = [
+    "Bars",
+    "Curve",
+    "Mark",
+    "Numbers",
+    "Plot",
+    "Role",
+    "apart",
+    "least_width",
+    "number_words",
+    "paint_plot",
+    "role_colour",
+]

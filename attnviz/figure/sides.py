@@ -114,7 +114,7 @@ def _paint_level(
         lines = [line for line in lines if abs(line[1] - x) >= own + text_width(font, labels[line[0]]) / 2]
         lines.append((current, x, width))
     named = not labels[0].isdigit()
-    if named and step > 1:
+    if named and step > 1 and lines:
         _mark_left_out(
             painter, place, style, cell, left, right, [(x, text_width(font, labels[c])) for c, x, _ in lines]
         )

@@ -1,19 +1,25 @@
-"""The colours of a picture, light and dark."""
+"""The colours of a picture: light, dark, for print, and on nothing."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Final
 
 from PySide6.QtGui import QColor
 
 from attnviz.colour import GROUNDS
 from attnviz.frames import CellClass
+from attnviz.spec import Theme
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """Colours of a theme. ``masked`` and ``padded`` are grounds; what lies on the fixed grounds is ``on_ground``."""
+    """Colours of a theme. ``masked`` and ``padded`` are grounds; what lies on the fixed grounds is ``on_ground``.
+
+    With ``grey`` all is told apart without colours too: a leak is cased or hatched, curves have shapes.
+    """
 
     ground: QColor
     card: QColor
@@ -26,6 +32,18 @@ class Style:
     padded: QColor
     hatch: QColor
     on_ground: QColor
+    grey: bool = False
+
+    @property
+    def soft(self) -> QColor:
+        """A tint of the accent, a ground for what is pointed out."""
+        return mixed(self.card, self.accent, 0.13)
+
+
+def mixed(one: QColor, other: QColor, share: float) -> QColor:
+    """``one`` with a ``share`` of ``other``, 0 to 1, in it; opaque."""
+    pairs = zip((one.red(), one.green(), one.blue()), (other.red(), other.green(), other.blue()), strict=True)
+    return QColor(*(round(a + (b - a) * share) for a, b in pairs))
 
 
 LIGHT: Final = Style(
@@ -39,3 +57,20 @@ DARK: Final = Style(
     muted=QColor("#9a9daa"), accent=QColor("#6c8aff"), leak=QColor("#ff6a62"),
     masked=QColor("#313541"), padded=QColor("#4a4e5b"), hatch=QColor("#9094a2"), on_ground=QColor("#1c1d22"),
 )  # fmt: skip
+PRINT: Final = replace(
+    LIGHT, ground=QColor("#ffffff"), hairline=QColor("#a9abb3"), ink=QColor("#000000"), muted=QColor("#3d3f47"),
+    accent=QColor("#5f7be6"), leak=QColor("#8f0d0a"), hatch=QColor("#5a5c66"), on_ground=QColor("#000000"), grey=True,
+)  # fmt: skip
+"""White paper, black ink. A leak is darker than the accent, so that the two differ in grey too."""
+
+TRANSPARENT: Final = replace(LIGHT, card=QColor(255, 255, 255, 0))
+"""Dark ink on whatever lies behind: there is no ground."""
+
+_THEMES: Final[Mapping[Theme, Style]] = MappingProxyType(
+    {"light": LIGHT, "dark": DARK, "print": PRINT, "transparent": TRANSPARENT}
+)
+
+
+def style_of_theme(theme: Theme) -> Style:
+    """The colours of a paper's theme."""
+    return _THEMES[theme]

@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, cast, get_args
 
-from attnviz.lesson_files.lines import Keys
 from attnviz.lesson_files.script import (
     AGAINST_BEFORE,
     HALF_A_DIGIT,
@@ -45,6 +44,7 @@ from attnviz.spec import (
     stages_of,
 )
 from attnviz.spec.checks import convert
+from attnviz.toml_files import Keys
 
 MAX_STEPS: Final = 200
 MAX_TEXT: Final = 2_000

@@ -42,6 +42,12 @@ class CompareQuestion(Question, frozen=True, tag="compare"):
         if not 1 <= self.pixels <= 4096:
             raise SpecError("pixels", f"pixels is {self.pixels}: give a whole number from 1 to 4,096")
 
+    @classmethod
+    def of(cls, a: AttentionSpec, b: AttentionSpec, stage: str, head: int, pixels: int) -> CompareQuestion:
+        """What is asked while ``stage`` is looked at: that stage where both have it and it can be compared."""
+        both = stage in QUERY_KEY_STAGES and all(stage in stages_of(spec) for spec in (a, b))
+        return cls(a=a, b=b, stage=stage if both else "weights", head=head, pixels=pixels)
+
 
 @dataclass(frozen=True, slots=True)
 class HeadDifference:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from attnviz.questions.base import Answer, Question
-from attnviz.spec import AttentionSpec, SpecError
+from attnviz.spec import AttentionSpec, SpecError, edited
 from attnviz.spec.checks import check_range
 
 MOST_DRAWS: Final = 100_000
@@ -40,6 +40,11 @@ class DropoutQuestion(Question, frozen=True, tag="dropout"):
             raise SpecError("dropout", "dropout is 0, so nothing is ever dropped: give a probability such as 0.5")
         if self.row < 0:
             raise SpecError("row", f"row is {self.row}: rows count from 0")
+
+    @classmethod
+    def of(cls, spec: AttentionSpec, head: int, row: int) -> DropoutQuestion:
+        """What training would do to ``spec``, whether it trains or not."""
+        return cls(spec=spec if spec.training else edited(spec, training=True), head=head, row=row)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from attnviz.frames import Scale, Values
 from attnviz.questions.base import Answer, Question
-from attnviz.spec import AttentionSpec, SpecError
+from attnviz.spec import AttentionSpec, SpecError, edited
 
 MOST_TOKENS: Final = 1024
 """Longest map of which all orders are computed side by side."""
@@ -52,6 +52,17 @@ class GalleryQuestion(Question, frozen=True, tag="gallery"):
             raise SpecError("head", f"head is {self.head}: heads count from 0, so give 0 to {last}")
         if not 1 <= self.pixels <= 4096:
             raise SpecError("pixels", f"pixels is {self.pixels}: give a whole number from 1 to 4,096")
+
+    @classmethod
+    def of(cls, spec: AttentionSpec, head: int, row: int | None, pixels: int = 256) -> GalleryQuestion:
+        """What is asked of ``spec``: what the gallery sets itself, and what comes after the weights, asks nothing new.
+
+        Raises `SpecError` where no mask can be set.
+        """
+        plain = edited(
+            spec, mask="neg-inf", fill=float("-inf"), top_k=None, dropout=0.0, dropout_seed=spec.seed, training=False
+        )
+        return cls(spec=plain, head=head, row=row, pixels=pixels)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

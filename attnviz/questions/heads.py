@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from attnviz.frames import Values
 from attnviz.questions.base import Answer, Question
-from attnviz.spec import AttentionSpec
+from attnviz.spec import AttentionSpec, SpecError, edited
 
 Rung = Literal["as printed", "same d_out", "without out_proj", "same draws"]
 
@@ -19,6 +19,18 @@ class HeadsQuestion(Question, frozen=True, tag="heads"):
     """Both forms of ``spec``'s sizes, the book's two classes made equal step by step, and its batched product."""
 
     spec: AttentionSpec
+
+    @classmethod
+    def of(cls, spec: AttentionSpec) -> HeadsQuestion:
+        """What is asked of ``spec``: what comes after the projections, and which form is in use, asks nothing new."""
+        try:
+            plain = edited(
+                spec, mask="none", top_k=None, dropout=0.0, dropout_seed=spec.seed, implementation="stacked",
+                out_proj=False, batch=1,
+            )  # fmt: skip
+        except SpecError:
+            plain = spec
+        return cls(spec=plain)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Literal
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from attnviz.questions.base import Answer, Question
-from attnviz.spec import AttentionSpec, SpecError
+from attnviz.spec import AttentionSpec, SpecError, edited
 
 ROUNDING_EPS: Final = 8.0
 """So many eps of the largest output, and no more, are rounding."""
@@ -53,6 +53,12 @@ class LeakQuestion(Question, frozen=True, tag="leak"):
     def __post_init__(self) -> None:
         if not 0 < self.scale < float("inf"):
             raise SpecError("scale", f"scale is {self.scale:g}: give a number above 0")
+
+    @classmethod
+    def of(cls, spec: AttentionSpec, scale: float = 1.0) -> LeakQuestion:
+        """What is asked of ``spec``, of one function in all dtypes: what does not change it asks nothing new."""
+        plain = edited(spec, dtype="float32", device="cpu", training=False, dropout=0.0, dropout_seed=spec.seed)
+        return cls(spec=plain, scale=scale)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,6 +126,17 @@ class LeakAnswer(Answer):
     pattern: Pattern = ""
     blind: bool = False
     gradient: GradientReading | None = None
+
+
+def hides_the_future(hidden: npt.NDArray[np.bool_] | None) -> bool:
+    """Whether what must not move an output is what comes later, and nothing else."""
+    return hidden is None or bool(np.array_equal(hidden, np.triu(np.ones(hidden.shape, bool), 1)))
+
+
+def least_changed(readings: Iterable[Reading]) -> tuple[int, int] | None:
+    """(changed, all) tokens of the reading that changed the fewest; None where each of them changed all."""
+    least = min((reading for reading in readings if reading.positions), key=lambda r: r.positions, default=None)
+    return None if least is None or least.positions == least.length else (least.positions, least.length)
 
 
 Outcome = Literal["leaks", "nan", "unclear", "arithmetic", "untested", "clean"]

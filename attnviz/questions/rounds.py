@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from attnviz.questions.base import Answer, Question
-from attnviz.spec import AttentionSpec
+from attnviz.spec import AttentionSpec, edited
 from attnviz.spec.checks import check_range
 
 MOST_TOKENS: Final = 1024
@@ -27,6 +27,11 @@ class RoundsQuestion(Question, frozen=True, tag="rounds"):
 
     def __post_init__(self) -> None:
         check_range("head", self.head, 0, self.spec.num_heads - 1)
+
+    @classmethod
+    def of(cls, spec: AttentionSpec, head: int) -> RoundsQuestion:
+        """What is asked of ``spec``, of weights before dropout: what does not change them asks nothing new."""
+        return cls(spec=edited(spec, training=False, dropout=0.0, dropout_seed=spec.seed), head=head)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

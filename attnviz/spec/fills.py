@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -16,6 +18,11 @@ _LOWEST: Final = {
     "float64": -math.inf, "float32": -3.4028234663852886e38, "bfloat16": -3.3895313892515355e38, "float16": -65504.0,
 }  # fmt: skip
 _SUPERSCRIPTS: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+FILLS: Final[Mapping[str, float]] = MappingProxyType(
+    {"−∞": -math.inf, "−10⁹": -1e9, "−10⁶": -1e6, "−10⁴": -1e4, "0": 0.0}
+)
+"""Fills to choose from, as they are written."""
 
 
 def held(number: float, dtype: str) -> float:
@@ -48,6 +55,17 @@ def fill_words(spec: AttentionSpec) -> str | None:
         said = f"{dtype} makes {number_words(spec.fill)} into {number_words(made)}"
     beyond = spec.mask == "neg-inf" and spec.fill < _LOWEST[dtype]
     return f"{said} (torch's masked_fill would refuse it)" if beyond else said
+
+
+def fill_text(fill: float) -> str:
+    """A fill as it stands in the list of `FILLS`, or as it was typed."""
+    listed = next((text for text, value in FILLS.items() if value == fill), None)
+    return listed or number_text(fill).replace("e+", "e").replace("e-0", "e-").replace("e0", "e").replace("-", "−")
+
+
+def number_text(value: float | None) -> str:
+    """A number with as many digits as it needs; "none" where there is none."""
+    return "none" if value is None else f"{value:g}" if float(f"{value:g}") == value else repr(value)
 
 
 def number_words(number: float) -> str:

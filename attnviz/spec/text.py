@@ -23,10 +23,21 @@ _INFINITIES: Final = {"-inf": -math.inf}
 
 def to_json(spec: AttentionSpec, view: View | None = None, *, indent: int = 2) -> str:
     """JSON text with every field of ``spec``, and ``view`` beside them; −∞ is the string "-inf"."""
+    return as_text(to_fields(spec, view), indent)
+
+
+def to_fields(spec: AttentionSpec, view: View | None = None) -> dict[str, Any]:
+    """What `to_json` writes, as JSON's own types."""
     builtins = {"version": SPEC_VERSION} | cast(dict[str, Any], msgspec.to_builtins(spec))
     if view is not None:
         builtins["view"] = msgspec.to_builtins(view)
-    return json.dumps(_outward(builtins), ensure_ascii=False, allow_nan=False, indent=indent)
+    return cast(dict[str, Any], _outward(builtins))
+
+
+def as_text(fields: dict[str, Any], indent: int | None = 2) -> str:
+    """JSON text that can always be written as UTF-8: half a character, as in a file's odd name, is escaped."""
+    text = json.dumps(fields, ensure_ascii=False, allow_nan=False, indent=indent)
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def from_json(text: str | bytes) -> tuple[AttentionSpec, View]:
@@ -37,6 +48,12 @@ def from_json(text: str | bytes) -> tuple[AttentionSpec, View]:
         raise SpecError("file", f"this is not a spec file (no JSON): {error}") from None
     if not isinstance(fields, dict):
         raise SpecError("file", "this is not a spec file: it holds no JSON object")
+    return from_fields(fields)
+
+
+def from_fields(fields: dict[str, Any]) -> tuple[AttentionSpec, View]:
+    """Spec and view from what `to_fields` gives. Raises `SpecError`."""
+    fields = dict(fields)
     version = fields.pop("version", SPEC_VERSION)
     if not isinstance(version, int):
         raise SpecError("version", f"version is {version!r}: give a whole number")

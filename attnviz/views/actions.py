@@ -29,7 +29,7 @@ def _row(name: str, group: str, text: object, *keys: str, on_map: bool = True, c
 
 ROWS: tuple[ActionRow, ...] = (
     _row("open", "File", QT_TRANSLATE_NOOP("Actions", "Open…"), "Ctrl+O", on_map=False),
-    _row("save", "File", QT_TRANSLATE_NOOP("Actions", "Save spec…"), "Ctrl+S", on_map=False),
+    _row("save", "File", QT_TRANSLATE_NOOP("Actions", "Save…"), "Ctrl+S", on_map=False),
     _row("export", "File", QT_TRANSLATE_NOOP("Actions", "Export picture…"), "Ctrl+E", on_map=False),
     _row("quit", "File", QT_TRANSLATE_NOOP("Actions", "Quit"), "Ctrl+Q", on_map=False),
     _row("undo", "Edit", QT_TRANSLATE_NOOP("Actions", "Undo"), "Ctrl+Z", on_map=False),

@@ -32,12 +32,13 @@ from attnviz.spec import (
     fixed_by,
     lesson_draws,
 )
+from attnviz.spec.fills import number_text
 from attnviz.views.fields import DivisorSpin, Fields, being_typed, muted_label
 from attnviz.views.look_controls import LookControls
 from attnviz.views.mask_controls import MaskControls, without_effect
 from attnviz.views.probability import Probability
 from attnviz.views.segments import Segments
-from attnviz.views.typed_values import number_text, read_scale, read_soft_cap, read_whole
+from attnviz.views.typed_values import read_scale, read_soft_cap, read_whole
 
 
 class Controls(QFrame):

@@ -14,9 +14,9 @@ from attnviz import colour
 from attnviz.figure import cells, marks, paint
 from attnviz.figure.fonts import draw_text, load_fonts, sized, text_width
 from attnviz.frames import CellClass, Counts, Frame, Scale, Values, level_for
+from attnviz.pixels import pooled_max
 from attnviz.spec import Colours
 from attnviz.views.plot import style_of
-from attnviz.views.small_map import pooled_max
 
 _NAMES, _CELLS, _BEFORE, _LEGEND = 22, 48, 20, 20
 _WORDS_FROM = 34.0  # pixels a cell from which names and numbers stand at each

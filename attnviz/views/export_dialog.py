@@ -1,125 +1,271 @@
-"""Where to export the current picture, at how many pixels, and which part of it."""
+"""What is exported, how it looks, and into which file, with the picture itself beside the choices."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
-from PySide6.QtCore import QSettings, QStandardPaths, Signal, Slot
+import msgspec
+from PySide6.QtCore import QRect, QSettings, QSize, QStandardPaths, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QBrush, QColor, QImage, QPainter, QPaintEvent, QPixmap
 from PySide6.QtWidgets import (
+    QCheckBox,
     QComboBox,
     QDialog,
     QDialogButtonBox,
     QFileDialog,
     QFormLayout,
+    QGridLayout,
     QHBoxLayout,
+    QLabel,
     QLineEdit,
     QPushButton,
-    QRadioButton,
-    QSpinBox,
+    QSizePolicy,
     QVBoxLayout,
     QWidget,
 )
 
-SIZES = ((1280, 800), (1920, 1080), (2560, 1440), (3840, 2160))
-MAX_SIDE = 16384
+from attnviz.figures import Figure
+from attnviz.spec import THEMES, Paper, SpecError, Theme, View
+from attnviz.views.paper_size import PaperSize
+from attnviz.views.segments import Segments
+
+SUFFIXES: Final = (".png", ".svg", ".pdf", ".gif")
+_SQUARE: Final = 8
+_STILL_FOR: Final = 180  # milliseconds without a change after which the preview is drawn again
 
 
 class ExportDialog(QDialog):
-    """Asks for a file and a size in pixels; emits ``export_asked(path, (width, height))`` and remembers both.
+    """Choices for one export, beginning with ``figures``: what can be shown, each with its words.
 
-    With ``part`` a part of the map is on the screen, and ``whole_map`` says whether all of it is wanted instead;
-    without it nothing is asked.
+    ``preview_asked(figure)`` wants the figure drawn, which comes by `show_preview`, or `show_problem` with a sentence;
+    ``export_asked(path, figure)`` wants it written. Everything but the title is remembered for the next time. ``part``
+    is the part of the map that is on the screen, None where that is all of it.
     """
 
+    preview_asked = Signal(object)
     export_asked = Signal(object, object)
 
-    def __init__(self, settings: QSettings, parent: QWidget | None = None, *, part: bool = False) -> None:
+    def __init__(
+        self, settings: QSettings, figures: list[tuple[str, Figure]], parent: QWidget | None = None, *,
+        part: View | None = None, dark: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(parent)
-        self._settings = settings
+        self._settings, self._figures, self._part = settings, figures, part
         self.setWindowTitle(self.tr("Export picture"))
+        self.what = QComboBox()
+        self.what.addItems([words for words, _ in figures])
+        self.what.setAccessibleName(self.tr("what is exported"))
         folder = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.PicturesLocation) or str(Path.home())
         self.path_edit = QLineEdit(str(settings.value("export/path", str(Path(folder, "attention.png")), type=str)))
-        self.path_edit.setMinimumWidth(360)
+        self.path_edit.setMinimumWidth(260)
+        self.path_edit.setAccessibleName(self.tr("file"))
+        self.paper_size = PaperSize(settings)
+        self.theme = Segments(
+            [
+                ("light", self.tr("light")), ("dark", self.tr("dark")), ("transparent", self.tr("transparent")),
+                ("print", self.tr("print")),
+            ]
+        )  # fmt: skip
+        remembered = str(settings.value("export/theme", "dark" if dark else "light", type=str))
+        self.theme.set_value(remembered if remembered in self.theme.buttons else "light")
+        self.cells = Segments([("screen", self.tr("what is on the screen")), ("whole", self.tr("the whole map"))])
+        self.cells.set_value("screen" if part is not None else "whole")
+        self.title = QLineEdit()
+        self.title.setPlaceholderText(self.tr("what it shows"))
+        self.title.setAccessibleName(self.tr("title"))
+        self._checks = {
+            "heading": QCheckBox(self.tr("title")), "caption": QCheckBox(self.tr("settings")),
+            "labels": QCheckBox(self.tr("labels")), "numbers": QCheckBox(self.tr("numbers")),
+            "colour_bar": QCheckBox(self.tr("colour bar")), "legend": QCheckBox(self.tr("legend")),
+        }  # fmt: skip
+        for name, box in self._checks.items():
+            box.setChecked(bool(settings.value(f"export/{name}", True, type=bool)))
+        self.preview = _Preview()
+        self.problem = QLabel()
+        self.problem.setWordWrap(True)
+        self.problem.setProperty("role", "problem")
+        self._buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Save | QDialogButtonBox.StandardButton.Cancel)
+        self._buttons.accepted.connect(self._on_accepted)
+        self._buttons.rejected.connect(self.reject)
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(_STILL_FOR)
+        self._timer.timeout.connect(self._ask_preview)
+        self._lay_out()
+        self._listen()
+        self._on_changed()
+
+    def _lay_out(self) -> None:
         browse = QPushButton(self.tr("Choose…"))
         browse.clicked.connect(self._on_browse)
         file_row = QHBoxLayout()
         file_row.addWidget(self.path_edit, 1)
         file_row.addWidget(browse)
-
-        self.preset = QComboBox()
-        for width, height in SIZES:
-            self.preset.addItem(f"{width} × {height}", (width, height))
-        self.preset.addItem(self.tr("other"), None)
-        self.preset.activated.connect(self._on_preset)
-        self.width_spin, self.height_spin = QSpinBox(), QSpinBox()
-        size_row = QHBoxLayout()
-        size_row.addWidget(self.preset)
-        for name, spin, default in ("width", self.width_spin, 1920), ("height", self.height_spin, 1080):
-            spin.setRange(64, MAX_SIDE)
-            spin.setSuffix(self.tr(" px"))
-            spin.setValue(int(settings.value(f"export/{name}", default, type=int)))  # type: ignore[call-overload]
-            spin.valueChanged.connect(self._match_preset)
-            size_row.addWidget(spin)
-        self._match_preset()
-
-        self.on_screen = QRadioButton(self.tr("what is on the screen"))
-        self.whole = QRadioButton(self.tr("the whole map"))
-        part_row = QHBoxLayout()
-        for button in (self.on_screen, self.whole):
-            button.setEnabled(part)
-            part_row.addWidget(button)
-        part_row.addStretch(1)
-        (self.on_screen if part else self.whole).setChecked(True)
-
+        shown = QGridLayout()
+        for n, box in enumerate(self._checks.values()):
+            shown.addWidget(box, n // 3, n % 3)
         form = QFormLayout()
+        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        form.addRow(self.tr("Picture of"), self.what)
+        form.addRow(self.tr("Cells"), self.cells)
+        form.setRowVisible(self.cells, self._part is not None)  # with the whole map on the screen there is no choice
+        form.addRow(self.tr("Size"), self.paper_size)
+        form.addRow(self.tr("Colours"), self.theme)
+        form.addRow(self.tr("Show"), shown)
+        form.addRow(self.tr("Title"), self.title)
         form.addRow(self.tr("File"), file_row)
-        form.addRow(self.tr("Size"), size_row)
-        form.addRow(self.tr("Cells"), part_row)
-        form.setRowVisible(part_row, part)  # with the whole map on the screen there is nothing to choose
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Save | QDialogButtonBox.StandardButton.Cancel)
-        buttons.accepted.connect(self._on_accepted)
-        buttons.rejected.connect(self.reject)
-        column = QVBoxLayout(self)
-        column.addLayout(form)
-        column.addWidget(buttons)
+        hint = QLabel(self.tr("The file's ending decides: .png, .svg, .pdf or .gif"))
+        hint.setProperty("role", "muted")
+        form.addRow("", hint)
+        choices = QVBoxLayout()
+        choices.addLayout(form)
+        choices.addStretch(1)
+        choices.addWidget(self.problem)
+        choices.addWidget(self._buttons)
+        row = QHBoxLayout(self)
+        row.setSpacing(18)
+        row.addLayout(choices)
+        row.addWidget(self.preview, 1)
+        self.resize(1080, 520)
+
+    def _listen(self) -> None:
+        for signal in (
+            self.what.currentIndexChanged, self.paper_size.changed, self.theme.chosen, self.cells.chosen,
+            self.title.textChanged, *(box.toggled for box in self._checks.values()),
+        ):  # fmt: skip
+            signal.connect(self._on_changed)
+
+    # --------------------------------------------------------------------------------------------------------- figure
+
+    def figure(self) -> Figure:
+        """What is chosen. Raises `SpecError` for a size that cannot be."""
+        figure = self._figures[max(self.what.currentIndex(), 0)][1]
+        view = figure.view
+        if self._part is not None and self.cells.buttons["whole"].isChecked():
+            view = msgspec.structs.replace(view, rows=None, cols=None)
+        width, height, dpi = self.paper_size.value()
+        shown = {name: box.isChecked() for name, box in self._checks.items()}
+        heading = shown.pop("heading")
+        paper = Paper(
+            width=width, height=height, dpi=dpi, theme=self._theme(), decimals=figure.paper.decimals,
+            title=(self.title.text().strip() or None) if heading else "", **shown,
+        )  # fmt: skip
+        return msgspec.structs.replace(figure, view=view, paper=paper)
+
+    def _theme(self) -> Theme:
+        return next(theme for theme in THEMES if self.theme.buttons[theme].isChecked())
 
     @property
-    def whole_map(self) -> bool:
-        """Whether the whole map is wanted rather than what is on the screen."""
-        return self.whole.isChecked()
+    def path(self) -> Path | None:
+        """The file that is named, with .png where it has no ending of a picture; None for none."""
+        text = self.path_edit.text().strip()
+        if not text:
+            return None
+        path = Path(text).expanduser()
+        return path if path.suffix.lower() in SUFFIXES else path.with_name(path.name + ".png")
+
+    # -------------------------------------------------------------------------------------------------------- preview
+
+    def show_preview(self, image: QImage) -> None:
+        """The figure that was asked for, drawn."""
+        self.problem.setText("")
+        self.preview.show_image(image)
+
+    def show_problem(self, sentence: str) -> None:
+        """Why the figure cannot be drawn."""
+        self.problem.setText(sentence)
+        self.preview.show_image(None)
+
+    @Slot()
+    def _on_changed(self) -> None:
+        self.title.setEnabled(self._checks["heading"].isChecked())
+        self._timer.start()
+
+    @Slot()
+    def _ask_preview(self) -> None:
+        try:
+            figure = self.figure()
+        except SpecError as error:
+            self.show_problem(str(error))
+            return
+        self.preview_asked.emit(figure)
+
+    # ----------------------------------------------------------------------------------------------------------- file
 
     @Slot()
     def _on_browse(self) -> None:
-        path, _ = QFileDialog.getSaveFileName(
-            self, self.tr("Export picture"), self.path_edit.text(), self.tr("PNG pictures (*.png)")
-        )
+        filters = self.tr("Pictures (*.png *.svg *.pdf *.gif)")
+        path, _ = QFileDialog.getSaveFileName(self, self.tr("Export picture"), self.path_edit.text(), filters)
         if path:
             self.path_edit.setText(path)
 
     @Slot()
-    def _on_preset(self) -> None:
-        size = self.preset.currentData()
-        if size is not None:
-            self.width_spin.setValue(size[0])
-            self.height_spin.setValue(size[1])
-
-    @Slot()
-    def _match_preset(self) -> None:
-        size = self.width_spin.value(), self.height_spin.value()
-        self.preset.setCurrentIndex(SIZES.index(size) if size in SIZES else self.preset.count() - 1)
-
-    @Slot()
     def _on_accepted(self) -> None:
-        text = self.path_edit.text().strip()
-        if not text:
+        path = self.path
+        if path is None:
             self.path_edit.setFocus()
             return
-        path = Path(text).expanduser()
-        if path.suffix.lower() != ".png":
-            path = path.with_name(path.name + ".png")
-        size = self.width_spin.value(), self.height_spin.value()
+        try:
+            figure = self.figure()
+        except SpecError as error:
+            self.show_problem(str(error))
+            return
         self._settings.setValue("export/path", str(path))
-        self._settings.setValue("export/width", size[0])
-        self._settings.setValue("export/height", size[1])
+        self._settings.setValue("export/theme", figure.paper.theme)
+        for name, box in self._checks.items():
+            self._settings.setValue(f"export/{name}", box.isChecked())
+        self.paper_size.remember()
         self.accept()
-        self.export_asked.emit(path, size)
+        self.export_asked.emit(path, figure)
+
+
+class _Preview(QWidget):
+    """An image as large as there is room for, on a ground that shows where it is transparent."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.image: QImage | None = None
+        self.setMinimumSize(320, 200)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setAccessibleName(self.tr("preview"))
+
+    def sizeHint(self) -> QSize:
+        return QSize(560, 420)
+
+    def show_image(self, image: QImage | None) -> None:
+        self.image = image
+        self.update()
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        if self.image is None:
+            return
+        ratio = self.devicePixelRatioF()
+        size = self.image.size().scaled(self.size() * ratio, Qt.AspectRatioMode.KeepAspectRatio)
+        if size.width() > self.image.width():
+            size = self.image.size()
+        scaled = self.image.scaled(
+            size, Qt.AspectRatioMode.IgnoreAspectRatio, Qt.TransformationMode.SmoothTransformation
+        )
+        scaled.setDevicePixelRatio(ratio)
+        x, y = (self.width() - size.width() / ratio) / 2, (self.height() - size.height() / ratio) / 2
+        place = QRect(int(x), int(y), int(size.width() / ratio), int(size.height() / ratio))
+        painter = QPainter(self)
+        if self.image.hasAlphaChannel():
+            painter.fillRect(place, Qt.GlobalColor.white)
+            painter.fillRect(place, QBrush(_checkered()))
+        painter.drawImage(int(x), int(y), scaled)
+        painter.setPen(self.palette().mid().color())
+        painter.drawRect(place.adjusted(-1, -1, 0, 0))
+        painter.end()
+
+
+def _checkered() -> QPixmap:
+    """Squares of two light greys, which say that nothing is there."""
+    tile = QPixmap(2 * _SQUARE, 2 * _SQUARE)
+    tile.fill(QColor("#ffffff"))
+    painter = QPainter(tile)
+    for x, y in (0, 0), (_SQUARE, _SQUARE):
+        painter.fillRect(x, y, _SQUARE, _SQUARE, QColor("#e9eaee"))
+    painter.end()
+    return tile

@@ -63,6 +63,8 @@ class Heatmaps(QWidget):
         self._shown: object = None
         self._told: object = None
         self._generation = -1
+        self.waits_for = self.tr("loading torch …")
+        """What stands here until the first picture comes."""
         self._travel = Travel(self, self._sight)
         self._travel.moved.connect(self.window_moved)
         self._minimap = Minimap(self)
@@ -435,7 +437,7 @@ class Heatmaps(QWidget):
         painter.fillRect(event.rect(), self._style.card)
         if self._picture is None:
             painter.setPen(self._style.muted)
-            painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, self.tr("loading torch …"))
+            painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, self.waits_for)
         elif self._plan is not None and self._snapshot is not None:
             seen = self._window()
             window = (seen.top, seen.bottom, seen.left, seen.right)

@@ -8,7 +8,6 @@ from PySide6.QtCore import QEvent, QRectF, QSize
 from PySide6.QtGui import QHelpEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from attnviz.figure.fonts import load_fonts
 from attnviz.figure.leak_map import LeakPlan, WhoSeesWhom, paint_leak_map
 from attnviz.questions.leak import ROUNDING_EPS, GradientReading
 from attnviz.views.plot import style_of
@@ -68,10 +67,8 @@ class LeakView(QWidget):
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent) and self.reading is not None:
-            moved = self.reading.moved
-            cell = (
-                None if moved is None else LeakPlan.of(QRectF(self.rect()), len(moved)).cell_at(event.pos().toPointF())
-            )
+            plan = LeakPlan.of(QRectF(self.rect()), self.reading, self._tokens)
+            cell = None if plan is None else plan.cell_at(event.pos().toPointF())
             if cell is None:
                 QToolTip.hideText()
             else:
@@ -82,7 +79,6 @@ class LeakView(QWidget):
     def paintEvent(self, _event: QPaintEvent) -> None:
         if self.reading is None:
             return
-        load_fonts()
         painter = QPainter(self)
         paint_leak_map(painter, QRectF(self.rect()), self.reading, style_of(self), self._tokens)
         painter.end()

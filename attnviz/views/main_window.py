@@ -11,6 +11,7 @@ from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QMainWindow,
+    QMenu,
     QSplitter,
     QVBoxLayout,
     QWidget,
@@ -142,6 +143,14 @@ class MainWindow(QMainWindow):
     def go_to_popup(self) -> GoTo:
         return self.late.go_to_popup
 
+    def put_behind(self, action: str, menu: QMenu) -> None:
+        """Put a menu behind an action in the menu that it is in."""
+        found = self.actions_by_name[action]
+        for bar in self.menuBar().actions():
+            entries = bar.menu().actions()  # type: ignore[attr-defined]
+            if found in entries:
+                bar.menu().insertMenu(entries[entries.index(found) + 1], menu)  # type: ignore[attr-defined]
+
     # ------------------------------------------------------------------------------------------------------ layout
 
     def _compose(self) -> None:
@@ -200,6 +209,18 @@ class MainWindow(QMainWindow):
             self._splitter.setStretchFactor(self._splitter.indexOf(self._heads_card), 1)
         for other in LAYOUTS:
             self.actions_by_name[f"layout_{other}"].setChecked(other == name)
+
+    @property
+    def layout_name(self) -> str:
+        return self._layout_name
+
+    def arrange(self, layout: str | None, page: str | None) -> None:
+        """Stand as one of `LAYOUTS`, with one of its pages in sight; None leaves that as it is."""
+        if layout is not None and layout != self._layout_name:
+            self.use_layout(layout)
+        if page is not None and page != self.side.current:
+            self.side.show_page(page)
+            self._on_page_chosen(page)
 
     def show_panel(self, panel: str, visible: bool) -> None:
         """Show or hide the *side* column, or the *sentence* in it, whose place a lesson takes."""

@@ -19,8 +19,9 @@ from PySide6.QtWidgets import (
 
 from attnviz.session import Snapshot
 from attnviz.spec import MAX_DRAWN, MAX_TOKENS, AttentionSpec, MaskFile, TypedWeights, fill_words, fixed_by
+from attnviz.spec.fills import FILLS, fill_text
 from attnviz.views.fields import Fields, muted_label
-from attnviz.views.typed_values import FILLS, SHAPES, fill_text, read_fill, read_shape, shape_words
+from attnviz.views.typed_values import SHAPES, read_fill, read_shape, shape_words
 
 translate = QCoreApplication.translate
 _AFTER_SOFTMAX = ("three-step", "multiply")

@@ -7,7 +7,7 @@ from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
 from attnviz.figure import paint
-from attnviz.figure.export import fitted
+from attnviz.figure.fitting import fitted
 from attnviz.figure.layout import Box
 from attnviz.frames import Frame
 from attnviz.session import Window

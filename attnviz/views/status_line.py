@@ -84,6 +84,8 @@ class StatusLine(QWidget):
         # where the line is short, what stands on the left gives way to the numbers under the pointer
         self._left, self._right = Parts(yields=True), Parts(yields=False)
         self._dot_colour = ""
+        self.shows_cost = True
+        """Whether time and memory are said, which are others each time."""
         self._progress = QProgressBar()
         self._progress.setFixedWidth(120)
         self._progress.setTextVisible(False)
@@ -150,7 +152,7 @@ class StatusLine(QWidget):
         parts.append(f"{spec.device} {spec.dtype}")
         if spec.drops:
             parts.append(self._drawn_by(spec))
-        if picture.finished is not None:
+        if picture.finished is not None and self.shows_cost:
             parts.append(_milliseconds(picture.finished.seconds))
             held, budget = picture.finished.held_bytes, picture.finished.budget_bytes
             words = self.tr("memory {held} of {budget}")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final
 
 from PySide6.QtCore import QCoreApplication
@@ -13,10 +10,6 @@ from attnviz.spec import SHAPE_FORMS, AnyShape, Drawn, SpecError, parse_shape, s
 
 translate = QCoreApplication.translate
 
-FILLS: Final[Mapping[str, float]] = MappingProxyType(
-    {"−∞": -math.inf, "−10⁹": -1e9, "−10⁶": -1e6, "−10⁴": -1e4, "0": 0.0}
-)
-"""Fills to choose from, as they are written."""
 _RAISED: Final = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻"
 SHAPES: Final = SHAPE_FORMS.split(", drawn:", maxsplit=1)[0]
 """The shapes that can be typed in a line; one is drawn on the map, and a file comes from the command line."""
@@ -88,14 +81,3 @@ def shape_words(shape: AnyShape) -> str:
     if len(shape.runs) == 1:
         return translate("Controls", "drawn (1 run)")
     return translate("Controls", "drawn ({n} runs)").format(n=f"{len(shape.runs):,}")
-
-
-def fill_text(fill: float) -> str:
-    """A fill as it stands in the list, or as it was typed."""
-    listed = next((text for text, value in FILLS.items() if value == fill), None)
-    return listed or number_text(fill).replace("e+", "e").replace("e-0", "e-").replace("e0", "e").replace("-", "−")
-
-
-def number_text(value: float | None) -> str:
-    """A number with as many digits as it needs; "none" where there is none."""
-    return "none" if value is None else f"{value:g}" if float(f"{value:g}") == value else repr(value)

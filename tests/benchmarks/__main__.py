@@ -36,6 +36,7 @@ GOALS = {
     "start": "starting.start",
     "dropout": "dense.dropout",
     "export": "exporting.export",
+    "export-png": "exporting.export_png",
     "hammer": "latency.hammer",
     "timer-studies": "latency.studies",
 }

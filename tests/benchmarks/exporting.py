@@ -1,4 +1,4 @@
-"""An exported sheet beside pyqtgraph's own export: twelve maps of 1,024 tokens on 3840 × 2160 pixels."""
+"""Exported sheets of 3840 × 2160 pixels, beside pyqtgraph's own export and beside Pillow's writing alone."""
 
 import os
 import statistics
@@ -62,6 +62,49 @@ def export():
         "goal": "export", "ours_ms": round(ours * 1000, 1), "peer_ms": round(peer * 1000, 1),
         "ratio": round(ratio, 2), "limit": 0.3, "ours_bytes": sizes["ours"], "peer_bytes": sizes["peer"],
     }  # fmt: skip
+
+
+def export_png(repeats):
+    """25 maps of 1,024 tokens, their frames at hand: pooled, drawn and written, beside Pillow's writing of the image.
+
+    Pillow, with its own settings, is given the finished image. Both files are kept in the same folder.
+    """
+    import numpy as np
+    from PIL import Image
+    from PySide6.QtWidgets import QApplication
+
+    from attnviz import rendering
+    from attnviz.engine import Engine
+    from attnviz.figure.fonts import load_fonts
+    from attnviz.figure.formats import write_drawing
+    from attnviz.figure.formats.png import image_of
+    from attnviz.figure.sheet import PictureDrawing, lay_out
+    from attnviz.spec import Paper, RandomEmbeddings, View, Viewport, make_spec
+    from tests.benchmarks.arms import compared, interleaved
+
+    _application = QApplication.instance() or QApplication(["benchmark"])
+    load_fonts()
+    spec, view = make_spec(RandomEmbeddings(length=1024), num_heads=25), View()
+    paper = Paper(width=SIZE[0], height=SIZE[1])
+    with tempfile.TemporaryDirectory() as folder, closing(Engine()) as engine:
+        picture = rendering.collect(engine, spec, view, Viewport(pixels=(1024, 1024)))
+        paths = {arm: Path(folder, f"{arm}.png") for arm in ("ours", "peer")}
+
+        def drawing():
+            return PictureDrawing(picture, lay_out(picture.outline, spec, view, paper))
+
+        image = image_of(drawing(), paper)
+        pixels = np.frombuffer(image.constBits(), np.uint8).reshape(SIZE[1], SIZE[0], 4)[..., 2::-1]
+        drawn = Image.fromarray(np.ascontiguousarray(pixels))
+        taken = interleaved(
+            {
+                "ours": lambda: write_drawing(paths["ours"], drawing(), paper, "{}"),
+                "peer": lambda: drawn.save(paths["peer"]),
+            },
+            repeats,
+        )
+        sizes = {f"{arm}_bytes": path.stat().st_size for arm, path in paths.items()}
+    return [compared("export-png", taken["ours"], taken["peer"], 1.5, "Pillow save", **sizes)]
 
 
 def _items(heads):

@@ -110,7 +110,7 @@ def _export(*, painting):
     with window_on(spec) as program, tempfile.TemporaryDirectory() as folder:
         settle(program)
         _prepare(program, painting=painting)
-        write = partial(program.filing.export, Path(folder, "sheet.png"), (3840, 2160))
+        write = partial(program.exporting.export, Path(folder, "sheet.png"), (3840, 2160))
         going = [True]
 
         def again(_path, failed):

@@ -30,6 +30,8 @@ class Shared:
 def share_weights(one: object, other: object) -> Shared:
     """Copy ``one``'s weights into ``other`` where names and shapes agree."""
     if not isinstance(one, nn.Module) or not isinstance(other, nn.Module):
+        if not (callable(one) and callable(other)):
+            return Shared("each with weights of its own: those of a spec cannot be copied", same=False)
         return Shared("each as it was built: functions have no weights to copy")
     given, taking = dict(one.named_parameters()), dict(other.named_parameters())
     if {k: v.shape for k, v in given.items()} == {k: v.shape for k, v in taking.items()}:
@@ -62,7 +64,8 @@ def compare(
             return
         equality = _compared(one, other, plan, device, dtype)
         if equality.same == "differ" and not shared.same:  # as other weights must
-            equality = replace(equality, same="untested", remark="their weights are not the same")
+            words = "; ".join(filter(None, (equality.remark, "their weights are not the same")))
+            equality = replace(equality, same="untested", remark=words)
         found.append(equality)
         yield EqualAnswer(done, len(wanted), tuple(found), shared.words)
 
@@ -77,7 +80,7 @@ def _compared(one: Testable, other: Testable, plan: Plan, device: str, dtype: st
             for subject, call in zip((one, other), calls, strict=True):
                 if not movement.repeats_itself(call, given[0]):
                     return Equality(device, dtype, "untested", remark=f"{subject.name} differs from itself")
-        outputs, gradients = zip(*(_outputs_and_gradients(call, given) for call in calls), strict=True)
+            outputs = [call(given) for call in calls]
     except Exception as error:  # whatever a person's module raises is an answer
         words = getattr(error, "sentence", None) or f"{type(error).__name__}: {' '.join(str(error).split())}"
         return Equality(device, dtype, "untested", remark=words)
@@ -87,23 +90,27 @@ def _compared(one: Testable, other: Testable, plan: Plan, device: str, dtype: st
     if not any(bool(torch.isfinite(out).any()) for out in outputs):
         return Equality(device, dtype, "untested", remark="no output is a number")
     by_output, place = _apart(*outputs)
-    by_gradient, _ = _apart(*gradients)
+    by_gradient, remark = 0.0, ""
+    try:
+        by_gradient, _ = _apart(*(_gradient(call, given) for call in calls))
+    except Exception as error:  # a module need not have one: outputs say what they say
+        remark = f"outputs alone: {type(error).__name__}: {' '.join(str(error).split())}"
     same: Sameness = "differ"
     if by_output == by_gradient == 0:
         same = "bit for bit"
     elif max(by_output, by_gradient) <= max(ROUNDING_EPS, min(SAME_EPS, 0.02 / torch.finfo(kind).eps)):
         same = "rounding"
-    return Equality(device, dtype, same, by_output, by_gradient, place if same == "differ" else None)
+    return Equality(device, dtype, same, by_output, by_gradient, place if same == "differ" else None, remark)
 
 
-def _outputs_and_gradients(call: Call, given: Tensor) -> tuple[Tensor, Tensor]:
-    """Outputs (1, L, o) and ∂ (a fixed weighing of them) / ∂ inputs (1, L, d)."""
+def _gradient(call: Call, given: Tensor) -> Tensor:
+    """∂ (a fixed weighing of the outputs) / ∂ inputs (1, L, d)."""
     own = given.detach().clone().requires_grad_()
     with torch.enable_grad():
         out = call(own)
         weights = torch.linspace(-1, 1, out.numel(), dtype=torch.float64, device=out.device).reshape(out.shape)
         (slope,) = torch.autograd.grad((out * weights.to(out.dtype)).sum(), own, allow_unused=True)
-    return out.detach(), torch.zeros_like(own) if slope is None else slope
+    return torch.zeros_like(own) if slope is None else slope
 
 
 def _apart(one: Tensor, other: Tensor) -> tuple[float, int]:

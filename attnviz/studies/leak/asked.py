@@ -14,6 +14,7 @@ from attnviz.studies.leak.readings import MOST_TOKENS, Plan
 from attnviz.studies.leak.spec_subject import SpecSubject
 
 _MOST_BY_GRADIENT: Final = 256  # tokens: each output is a pass back
+_GRADIENT_S: Final = 20.0
 
 
 def answers(question: LeakQuestion, cancelled: Callable[[], bool]) -> Iterator[LeakAnswer]:
@@ -24,6 +25,11 @@ def answers(question: LeakQuestion, cancelled: Callable[[], bool]) -> Iterator[L
         raise SpecError("source", f"who sees whom is tested for 2 to {MOST_TOKENS:,} tokens, here are {length:,}")
     devices = tuple(device.name for device in TorchBackend().devices())
     plan = Plan(
-        devices, length=length, scale=question.scale, seed=question.spec.seed, gradient=length <= _MOST_BY_GRADIENT
+        devices,
+        length=length,
+        scale=question.scale,
+        seed=question.spec.seed,
+        gradient=length <= _MOST_BY_GRADIENT,
+        gradient_s=_GRADIENT_S,
     )
     yield from readings.answers(subject, plan, cancelled)

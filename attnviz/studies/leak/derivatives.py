@@ -2,43 +2,53 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
-from attnviz.questions.leak import GradientReading
-from attnviz.studies.leak import movement
+from attnviz.questions.leak import ROUNDING_EPS, GradientReading
 from attnviz.studies.leak.movement import Call, Testable
 
 
 def by_gradient(
-    subject: Testable, device: str, dtype: str, length: int, scale: float, seed: int,
+    subject: Testable, device: str, dtype: str, start: Tensor, *, seconds: float = math.inf, eps: float | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> GradientReading | None:  # fmt: skip
-    """The derivatives of ``subject`` over the inputs that a reading starts from; None once ``cancelled``."""
-    kind = getattr(torch, dtype)
+    """The derivatives of ``subject`` at ``start`` (L, d); None once ``cancelled``, a remark after so many ``seconds``.
+
+    ``eps`` is that in which it really computes, None for the dtype's own.
+    """
+    kind, length, end = getattr(torch, dtype), len(start), time.monotonic() + seconds
+    late = False
+
+    def ended() -> bool:
+        nonlocal late
+        late = time.monotonic() > end
+        return late or cancelled()
+
     try:
         call = subject.on(torch.device(device), kind)
-        start, _ = movement.inputs_of(length, subject.d, scale, seed)
-        slopes = gradients(call, start.to(device, kind), cancelled)
+        slopes = gradients(call, start.to(device, kind), ended)
     except Exception as error:  # a module need not have one
         words = getattr(error, "sentence", None) or f"{type(error).__name__}: {' '.join(str(error).split())}"
         return GradientReading(device, dtype, remark=words)
     if slopes is None:
-        return None
-    hidden = subject.hidden(length) & ~torch.eye(length, dtype=torch.bool)
-    if bool(torch.isnan(slopes[hidden]).any()):
+        return GradientReading(device, dtype, remark=f"it takes longer than {seconds:g} s") if late else None
+    hidden = subject.hidden(length)
+    sees = ~hidden.all(1, keepdim=True)  # what sees nothing may well be NaN
+    hidden = hidden & ~torch.eye(length, dtype=torch.bool)
+    if bool(torch.isnan(slopes[hidden & sees]).any()):
         return GradientReading(device, dtype, remark="some derivatives are NaN")
     largest = float(torch.nan_to_num(slopes).amax())
-    unit = torch.finfo(kind).eps * largest
+    unit = (eps or torch.finfo(kind).eps) * largest
     moved = slopes / unit if unit > 0 else torch.zeros_like(slopes)
-    pair, most = None, 0.0
-    over = hidden & (slopes > 0)
-    if bool(over.any()):
-        place = int(torch.where(over, slopes, 0.0).argmax())
-        pair = place // length, place % length
-        most = float(slopes[pair])
+    known = torch.where(hidden & ~torch.isnan(slopes), slopes, 0.0)
+    place = int(known.argmax())
+    most = float(known.flatten()[place])
+    pair = (place // length, place % length) if most > ROUNDING_EPS * unit else None
     planes = moved.numpy(), hidden.numpy()
     for plane in planes:
         plane.flags.writeable = False

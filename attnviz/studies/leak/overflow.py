@@ -38,16 +38,21 @@ class _Overflows(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.seen = False
 
     def __torch_dispatch__(self, func: Any, _types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        out = func(*args, **(kwargs or {}))
-        name = func.name().rpartition("::")[2].partition(".")[0]
+        given = kwargs or {}
+        name = func.name().rpartition("::")[2].partition(".")[0].rstrip("_")
         if name in _PRODUCTS:
-            added, factors = (args[:1], args[1:3]) if name in _SUMS else ((), args[:2])
-            if all(bool(torch.isfinite(one).all()) for one in factors):
+            sums = name in _SUMS
+            factors = args[1:3] if sums else args[:2]
+            # a mask that is added brings its own −∞; it may be what the sum is written over
+            added = torch.isfinite(args[0]) if sums and given.get("beta", 1) != 0 else None
+            sound = all(bool(torch.isfinite(one).all()) for one in factors)
+            out = func(*args, **given)
+            if sound:
                 lost = ~torch.isfinite(out)
-                for one in added:  # a mask that is added brings its own −∞
-                    lost = lost & torch.isfinite(one)
-                self.seen |= bool(lost.any())
-        elif _FUSED in name:
+                self.seen |= bool((lost if added is None else lost & added).any())
+            return out
+        out = func(*args, **given)
+        if _FUSED in name:
             q, k = args[:2]
             if q.shape[1] == k.shape[1]:
                 scores = q.double() @ k.double().transpose(-2, -1)

@@ -13,6 +13,7 @@ What comes after attention must be linear for the last three; of other modules t
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import torch
@@ -24,6 +25,7 @@ from attnviz.studies.leak.movement import Call, Movement
 _SAMPLES: Final = 64
 _FIRST_ROWS: Final = 3
 _SHORTEST: Final = 4
+_TURNS: Final = 16
 _MOST_HEADS: Final = 24
 _MOST_OF: Final = 0.8
 """A region moves where so much of it does: an unlucky number may fail to move a cell."""
@@ -67,9 +69,14 @@ def is_blind(movement: Movement) -> bool:
 
 def _is_equivariant(call: Call, start: Tensor, largest: float) -> bool:
     """Whether tokens in another order give the same outputs in that order, which under no mask of time they can."""
-    turned = call(start.flip(0)[None])[0].flip(0)
-    gap = (turned - call(start[None])[0]).abs()
-    return bool(torch.isfinite(gap).all()) and float(gap.amax()) <= _SMALL * largest
+    length = len(start)
+    before, places = call(start[None])[0], torch.arange(length)
+    turns = range(1, length, math.ceil(length / _TURNS))  # another token is last in each
+    for order in (places.flip(0), *(places.roll(turn) for turn in turns)):
+        gap = (call(start[order.to(start.device)][None])[0] - before[order.to(before.device)]).abs()
+        if not (bool(torch.isfinite(gap).all()) and float(gap.amax()) <= _SMALL * largest):
+            return False
+    return True
 
 
 def _mostly(moved: Tensor, region: Tensor) -> bool:
@@ -96,7 +103,9 @@ def _by_directions(call: Call, start: Tensor, largest: float, eps: float) -> Pat
     if ranks[0] > min(_MOST_HEADS, whole - 1):
         return ""
     if ranks == [ranks[0]] * _FIRST_ROWS:
-        return "not divided again"
+        # one head without a mask moves all outputs in the same directions, a factor moves each along its own
+        together = _rank(change[:, :_FIRST_ROWS].flatten(0, 1), noise)
+        return "not divided again" if together >= min(2 * ranks[0], whole) else ""
     more = [min(ranks[0] * (at + 1), whole) for at in range(_FIRST_ROWS)]
     return "softmax over the wrong axis" if ranks == more else ""
 

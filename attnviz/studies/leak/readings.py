@@ -47,7 +47,7 @@ class Plan:
     """On which ``devices``, in which ``dtypes``, over how many tokens, drawn with ``seed`` and multiplied by ``scale``.
 
     ``factors`` are the further scales, in that one; the first is 1 and gives the verdict. With ``gradient`` the
-    derivatives are asked too, last.
+    derivatives are asked too, last, and given up after ``gradient_s`` seconds.
     """
 
     devices: tuple[str, ...] = ("cpu",)
@@ -57,6 +57,7 @@ class Plan:
     seed: int = 0
     factors: tuple[float, ...] = SCALES
     gradient: bool = False
+    gradient_s: float = math.inf
 
 
 def answers(subject: Testable, plan: Plan, cancelled: Callable[[], bool] = lambda: False) -> Iterator[LeakAnswer]:
@@ -84,7 +85,13 @@ def answers(subject: Testable, plan: Plan, cancelled: Callable[[], bool] = lambd
     if plan.gradient and not cancelled():
         device, dtype = plan.devices[0], dtypes[0]
         with _few_threads(subject, plan.length):
-            slopes = by_gradient(subject, device, dtype, plan.length, plan.scale, plan.seed, cancelled)
+            finest = references.get((device, plan.factors[0]))
+            eps = finest.movement.eps if finest is not None and finest.movement is not None else None
+            start, _ = movement.inputs_of(plan.length, subject.d, plan.scale, plan.seed)
+            slopes = by_gradient(
+                subject, device, dtype, start, seconds=plan.gradient_s, eps=eps if dtype == _REFERENCE else None,
+                cancelled=cancelled,
+            )  # fmt: skip
         if slopes is not None:
             found, blind = looks or ("", False)
             yield LeakAnswer(total, total, tuple(readings), found, blind, slopes)
@@ -129,9 +136,9 @@ def _take(
     nothing = Reading(device, dtype, scale, "untested", length=plan.length)
     try:
         call = subject.on(torch.device(device), kind)
-        start, *others = (
-            t.to(device, kind) for t in movement.inputs_of(plan.length, subject.d, scale, plan.seed, 1 + _DRAWS)
-        )
+        drawn = movement.inputs_of(plan.length, subject.d, scale, plan.seed, 1 + _DRAWS)
+        opposite = -drawn[1].abs() * drawn[0].sign()  # what looks at signs alone sees each of them change
+        start, *others = (t.to(device, kind) for t in (*drawn, opposite))
         if not all(bool(torch.isfinite(t).all()) for t in (start, *others)):
             return _Taken(replace(nothing, remark=f"inputs × {scale:g} are themselves too large for {dtype}"))
         if not movement.repeats_itself(call, start):
@@ -155,7 +162,7 @@ def _take(
     figure = max(moved.largest_over(hidden), mixing if mixing > ROUNDING_EPS else 0.0)
     finest = moved if reference is None or reference.movement is None else reference.movement
     readable = finest.anything() and bool((hidden & moved.changed[None] & ~torch.isnan(moved.moved)).any())
-    verdict: Verdict = "untested" if bool(hidden.any()) and not readable else "rounding"
+    verdict: Verdict = "untested" if bool(hidden.any()) and not readable else "exactly zero"
     if readable and factor != 1:
         verdict = "leaks" if figure > ROUNDING_EPS else "rounding" if figure else "exactly zero"
     elif readable:
@@ -165,7 +172,8 @@ def _take(
         device, dtype, scale, verdict, figure,
         _first_pair(moved, hidden), plan.length, int(moved.changed.sum()), int((moved.lost() & ~nothing_seen).sum()),
         _lost_rows(moved, None if reference is None else reference.movement), overflows, mixing > ROUNDING_EPS,
-        _frozen(moved.figures()), _frozen(hidden), _remark(moved, dtype, readable=readable),
+        _frozen(moved.figures()), _frozen(hidden),
+        _remark(moved, dtype, readable=readable) if bool(hidden.any()) else "nothing is hidden",
         time.perf_counter() - began,
     )  # fmt: skip
     return _Taken(reading, call, start, moved)

@@ -9,15 +9,14 @@ import numpy.typing as npt
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 
-from attnviz.figure.axes import number_words
-from attnviz.frames import CellClass, Outline, RowStages, Scale, Values
+from attnviz.figure.studies import dropout as many
+from attnviz.figure.studies.names import row_name
+from attnviz.frames import Outline, RowStages, Scale, Values
 from attnviz.questions import Answer, Question
 from attnviz.questions.dropout import DropoutAnswer, DropoutQuestion
 from attnviz.session import Snapshot
 from attnviz.spec import MAX_SEED, SpecError, edited, fixed_by
 from attnviz.views.dropped_row import DroppedRow
-from attnviz.views.pages.dropout_plots import errors_plot, no_curve_words, sums_plot, two
-from attnviz.views.pages.names import row_name
 from attnviz.views.pages.number_table import NumberTable
 from attnviz.views.pages.page import Page
 from attnviz.views.pages.reflow import Reflow
@@ -25,9 +24,6 @@ from attnviz.views.plot import PlotView
 from attnviz.views.probability import Probability
 from attnviz.views.segments import Segments
 from attnviz.views.small_map import SmallMap
-
-_ROWS_TOLD = 8
-_LABELLED_MAP = 12
 
 
 class DropoutPage(Page):
@@ -60,12 +56,7 @@ class DropoutPage(Page):
             one.setFixedHeight(220)
             maps.addWidget(one)
         self.table_words = self._muted()
-        self.table_words.setText(
-            self.tr(
-                "How often a row is dropped whole: p^n for n cells that weigh anything, so a row of one cell vanishes "
-                "with probability p."
-            )
-        )
+        self.table_words.setText(many.vanished_words())
         self.table = NumberTable()
         self.table.setAccessibleName(self.table_words.text())
         self.no_curve = self._muted()
@@ -175,9 +166,9 @@ class DropoutPage(Page):
         outline = snapshot.picture.outline if snapshot.picture is not None else None
         if outline is not None:
             row = min(row, outline.n_queries - 1)
-        spec = snapshot.spec if snapshot.spec.training else edited(snapshot.spec, training=True)
+        head = min(snapshot.view.head or 0, snapshot.spec.num_heads - 1)
         try:
-            return DropoutQuestion(spec=spec, head=min(snapshot.view.head or 0, spec.num_heads - 1), row=row)
+            return DropoutQuestion.of(snapshot.spec, head, row)
         except SpecError:
             return None
 
@@ -283,7 +274,7 @@ class DropoutPage(Page):
 
     def _say_row(self, row: int, total: float) -> None:
         words = self.tr("row {n} in this draw, Σ {total} · below each cell: before dropout")
-        self.row_words.setText(words.format(n=self._name(row), total=two(total)))
+        self.row_words.setText(words.format(n=self._name(row), total=many.two(total)))
 
     def _name(self, row: int) -> str:
         """A row of the picture by its number and word."""
@@ -310,78 +301,29 @@ class DropoutPage(Page):
         if first:
             self._show_row()
         self._show_sums(answer)
-        self._show_errors(answer)
-        self._show_vanished(answer)
+        self.errors.show_plot(many.errors_plot(answer))
+        self.table.show_table(many.vanished_table(answer))
         self.show_look()
         self.verdict.setText(self._told(answer))
 
     def show_look(self) -> None:
-        answer = self.answer
-        if answer is not None and answer.mean_map is not None:
-            self._show_maps(answer)
+        if self.answer is None or self.snapshot is None:
+            return
+        maps = many.maps_of(self.answer, self.snapshot.view)
+        for shown, matrix in zip((self.whole_map, self.mean_map), maps or (), strict=False):
+            shown.show_map(matrix)
 
     def _told(self, answer: DropoutAnswer) -> str:
-        row, n = answer.row, int(answer.n_visible[answer.row])
-        mean = float(np.nanmean(answer.sums))
-        words = self.tr("Over {draws} draws row {row} sums to {mean} ± {sd}; theory says {theory} ± {deviation}.")
-        words = words.format(
-            row=row_name(row, answer.tokens, len(answer.vanished)),
-            mean=two(mean), sd=two(float(np.nanstd(answer.sums))), draws=f"{answer.done:,}",
-            theory=two(answer.mean), deviation=two(answer.deviation),
-        )  # fmt: skip
-        gone = self.tr("It was dropped whole in {share} % of them: p^{n} {closed}.").format(
-            share=f"{100 * answer.vanished[row]:.1f}", n=n, closed=_percent(100 * float(answer.vanishing[row]))
-        )
         if self.snapshot is not None and not self.snapshot.spec.training:
-            return f"{self.tr('Inference drops nothing; this is what training would do.')} {words} {gone}"
-        return f"{words} {gone}"
+            return f"{self.tr('Inference drops nothing; this is what training would do.')} {many.told(answer)}"
+        return many.told(answer)
 
     def _show_sums(self, answer: DropoutAnswer) -> None:
         drawn = self._drawn()
         after = None if drawn is None else drawn.stages.get("dropped_weights", drawn.stages.get("dropped_context"))
-        self.sums.show_plot(sums_plot(answer, None if after is None else float(np.nansum(after))))
-        self.no_curve.setText(no_curve_words(answer))
+        self.sums.show_plot(many.sums_plot(answer, None if after is None else float(np.nansum(after))))
+        self.no_curve.setText(many.no_curve_words(answer))
         self.no_curve.setVisible(bool(self.no_curve.text()))
-
-    def _show_errors(self, answer: DropoutAnswer) -> None:
-        self.errors.show_plot(errors_plot(answer))
-
-    def _show_vanished(self, answer: DropoutAnswer) -> None:
-        lines = []
-        for row in range(min(len(answer.vanished), _ROWS_TOLD)):
-            n, seen, closed = int(answer.n_visible[row]), 100 * answer.vanished[row], 100 * answer.vanishing[row]
-            name = row_name(row, answer.tokens, len(answer.vanished))
-            lines.append((name, str(n), f"{seen:.1f} %", f"p^{n} {_percent(float(closed))}"))
-        header = [self.tr("row"), self.tr("cells n"), self.tr("seen"), self.tr("expected")]
-        self.table.show_lines(header, lines)
-
-    def _show_maps(self, answer: DropoutAnswer) -> None:
-        assert answer.whole_map is not None and answer.mean_map is not None and answer.hidden_map is not None  # noqa: S101, PT018
-        hidden, weights = answer.hidden_map, answer.site == "weights"
-        kinds = np.where(hidden, int(CellClass.MASKED), int(CellClass.ORDINARY)).astype(np.uint8)
-        finite = answer.whole_map[np.isfinite(answer.whole_map) & ~hidden]
-        most = float(np.abs(finite).max()) if finite.size else 1.0
-        most = most or 1.0
-        scale = Scale(-most, most, diverging=True)
-        if weights:
-            scale = self.scale_of(Scale(0.0, most), len(answer.tokens))
-        tokens = answer.tokens if weights and max(hidden.shape) <= _LABELLED_MAP else ()
-        stage = "weights" if weights else "context"
-        told = (
-            (self.whole_map, answer.whole_map, self.tr("without dropout")),
-            (self.mean_map, answer.mean_map, self.tr("mean of {n} draws").format(n=f"{answer.done:,}")),
-        )
-        for view, values, title in told:
-            sound = np.where(np.isnan(values), int(CellClass.NAN), kinds).astype(np.uint8)
-            view.show_matrix(
-                np.asarray(values, np.float64),
-                sound,
-                scale=scale,
-                colours=self.colours,
-                tokens=tokens,
-                title=title,
-                stage=stage,
-            )
 
 
 def _alike(one: DropoutQuestion, other: DropoutQuestion) -> bool:
@@ -390,7 +332,3 @@ def _alike(one: DropoutQuestion, other: DropoutQuestion) -> bool:
         other.head,
         other.row,
     )
-
-
-def _percent(value: float) -> str:
-    return "<\u00a00.01\u00a0%" if 0 < value < 0.01 else f"=\u00a0{number_words(value)}\u00a0%"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import (
     QCheckBox,
@@ -16,25 +15,18 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from attnviz.figure.plots import Curve, Mark, Plot, Role
-from attnviz.frames import CellClass, Scale
+from attnviz.figure.studies import exam as told
 from attnviz.questions import Answer, Question
-from attnviz.questions.exam import EXAM_MASKS, ExamAnswer, ExamCurve, ExamQuestion, exam_mask, exam_mask_of
+from attnviz.questions.exam import EXAM_MASKS, ExamAnswer, ExamQuestion, exam_mask_of
 from attnviz.session import Snapshot
-from attnviz.spec import Causal
 from attnviz.views.fields import muted_label
-from attnviz.views.pages.number_table import Entry, NumberTable
+from attnviz.views.pages.number_table import NumberTable
 from attnviz.views.pages.page import Page
 from attnviz.views.pages.peek_map import PeekMap
 from attnviz.views.pages.reflow import Reflow
 from attnviz.views.plot import PlotView
 
-_ROLES: dict[str, Role] = {
-    "none": "amber", "fill-0": "violet", "multiply": "teal", "three-step": "green", "neg-inf": "accent",
-}  # fmt: skip
 _LESSON_SEED = 123
-_CEILINGS = (14.0, 24.0, 40.0)
-"""How high the plot reaches: a loss of a layer that copied may be large, and the axis must not move at each step."""
 
 
 class ExamPage(Page):
@@ -80,22 +72,13 @@ class ExamPage(Page):
         self.body.addLayout(self._grid)
 
     def _add_box(self, name: str) -> QCheckBox:
-        box = QCheckBox(self._mask_words(name))
+        box = QCheckBox(told.mask_name(name))
         box.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         box.clicked.connect(self._on_box)
         place = len(self.boxes)
         self.boxes[name] = box
         self._grid.addWidget(box, *divmod(place, 3))
         return box
-
-    def _mask_words(self, name: str) -> str:
-        mode, fill = exam_mask(name)
-        words = {
-            "none": self.tr("no mask"), "multiply": self.tr("multiply"), "three-step": self.tr("three-step"),
-            "neg-inf": "−∞", "add": self.tr("add −∞"), "fill-0": self.tr("fill 0"),
-        }  # fmt: skip
-        number = f"{fill:g}".replace("-", "−")
-        return words.get(name) or (self.tr("add {n}") if mode == "add" else self.tr("fill {n}")).format(n=number)
 
     def _make_buttons(self) -> None:
         line = QHBoxLayout()
@@ -146,7 +129,7 @@ class ExamPage(Page):
 
     def _map_for(self, name: str) -> tuple[QWidget, PeekMap, QLabel]:
         if name not in self.maps:
-            holder, shown, words = QWidget(), PeekMap(), QLabel(self._mask_words(name))
+            holder, shown, words = QWidget(), PeekMap(), QLabel(told.mask_name(name))
             words.setAlignment(Qt.AlignmentFlag.AlignHCenter)
             column = QVBoxLayout(holder)
             column.setContentsMargins(0, 0, 0, 0)
@@ -242,13 +225,7 @@ class ExamPage(Page):
         self._refresh_buttons()
 
     def _place_maps(self, answer: ExamAnswer) -> None:
-        length = len(answer.sample)
-        holders = []
-        for curve in answer.curves:
-            holder, shown, _ = self._map_for(curve.mask)
-            shown.set_shape(Causal(), length, length)
-            holders.append(holder)
-        self._maps_row.set_widgets(holders)
+        self._maps_row.set_widgets([self._map_for(curve.mask)[0] for curve in answer.curves])
 
     def _show_step(self) -> None:
         answer = self._answer
@@ -257,74 +234,14 @@ class ExamPage(Page):
         at = self.slider.value()
         step, steps = int(answer.curves[0].steps[at]), answer.question.steps
         self._step.setText(self.tr("step {n} of {steps}").format(n=step, steps=steps))
-        self.plot.show_plot(self._plot_of(answer, at))
+        self.plot.show_plot(told.loss_plot(answer, at))
         for curve in answer.curves:
-            weights = curve.weights[at]
-            masked = np.triu(np.ones(weights.shape, bool), 1) & ((weights == 0) & (curve.mask != "none"))
-            kinds = np.where(masked, int(CellClass.MASKED), int(CellClass.ORDINARY)).astype(np.uint8)
-            self._map_for(curve.mask)[1].show_matrix(
-                weights, kinds, scale=Scale(0.0, 1.0), colours=self.colours, tokens=answer.sample, numbers=False,
-                sums=True,
-            )  # fmt: skip
-        self._maps_words.setText(
-            self.tr(
-                "Weights on one paper. Red: keys after the query; who copies lights up one step right of the diagonal."
-            )
-        )
-        ended = step == steps
-        self.table.show_lines(
-            ["", self.tr("training"), self.tr("exam"), ""],
-            [self._line_of(curve, answer.floor, at, ended=ended) for curve in answer.curves],
-        )
-        if ended:
-            self._verdict.setText(self._told(answer))
+            self._map_for(curve.mask)[1].show_map(told.paper_map(curve, answer, at, self.colours))
+        self._maps_words.setText(told.maps_words())
+        self.table.show_table(told.losses_table(answer, at))
+        if step == steps:
+            self._verdict.setText(told.told(answer))
             self._verdict.show()
-
-    def _plot_of(self, answer: ExamAnswer, at: int) -> Plot:
-        curves: list[Curve] = []
-        for curve in answer.curves:
-            words, role = self._mask_words(curve.mask), _ROLES.get(curve.mask, "ink")
-            seen = slice(0, at + 1)
-            curves.append(Curve(curve.steps[seen], curve.training[seen], self.tr("{mask}: training").format(mask=words),
-                                role))  # fmt: skip
-            curves.append(Curve(curve.steps[seen], curve.exam[seen], self.tr("{mask}: exam").format(mask=words), role,
-                                dashed=True))  # fmt: skip
-        highest = max(float(curve.exam.max()) for curve in answer.curves)
-        floor = self.tr("nobody honest gets below ln {v} = {floor}").format(
-            v=answer.question.vocabulary, floor=f"{answer.floor:.2f}"
-        )
-        return Plot(
-            curves=tuple(curves), marks=(Mark(answer.floor, floor, "ink"),), x_label=self.tr("training steps"),
-            y_label=self.tr("loss (nats a letter)"), x_range=(0.0, float(answer.question.steps)),
-            y_range=(0.0, next((top for top in _CEILINGS if top > highest), highest)),
-        )  # fmt: skip
-
-    def _line_of(self, curve: ExamCurve, floor: float, at: int, *, ended: bool) -> list[Entry | str]:
-        """One mask's losses at a step, and, once its training has ended, what they betray."""
-        training, exam = float(curve.training[at]), float(curve.exam[at])
-        verdict = curve.verdict(floor, at) if ended else None
-        words = {
-            None: Entry(self.tr("is learning"), "muted"), "copied": Entry(self.tr("copied"), "leak"),
-            "honest": Entry(self.tr("guesses"), "accent"), "between": Entry(self.tr("neither"), "muted"),
-        }[verdict]  # fmt: skip
-        return [self._mask_words(curve.mask), f"{training:.2f}", f"{exam:.2f}", words]
-
-    def _told(self, answer: ExamAnswer) -> str:
-        """What came out, in words."""
-        masks: dict[str, list[str]] = {"copied": [], "honest": [], "between": []}
-        for curve in answer.curves:
-            masks[curve.verdict(answer.floor)].append(curve.mask)
-        by_sums = [mask for mask in masks["copied"] if exam_mask(mask)[0] == "multiply"]
-        told = []
-        for found, words in (
-            ([mask for mask in masks["copied"] if mask not in by_sums],
-             self.tr("Copied the answer that stood in its input: {masks}.")),
-            (by_sums, self.tr("{masks}: no weight above the diagonal, and yet it copied: the answer hid in Σ.")),
-            (masks["honest"], self.tr("Guesses, as it must: {masks}.")),
-        ):  # fmt: skip
-            if found:
-                told.append(words.format(masks=", ".join(map(self._mask_words, found))))
-        return " ".join(told)
 
     # ---------------------------------------------------------------------------------------------------------- replay
 

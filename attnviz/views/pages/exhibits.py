@@ -2,71 +2,25 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
-from typing import Final
+from collections.abc import Sequence
 
-from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QCoreApplication, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from attnviz.figure.fonts import draw_text, load_fonts, sized
 from attnviz.figure.marks import row_sum
-from attnviz.frames import Scale
+from attnviz.figure.studies.gallery import difference_words, exhibit_map, order_name, sums_words
 from attnviz.questions.gallery import ORDERS, Exhibit, GalleryAnswer
-from attnviz.spec import AnyShape, Colours
+from attnviz.spec import View
 from attnviz.views import theme
 from attnviz.views.pages.peek_map import PeekMap
 from attnviz.views.pages.reflow import Reflow
 
-NAMES: Final[Mapping[str, object]] = MappingProxyType(
-    {
-        "none": QT_TRANSLATE_NOOP("Gallery", "no mask"),
-        "multiply": QT_TRANSLATE_NOOP("Gallery", "mask last: multiply"),
-        "three-step": QT_TRANSLATE_NOOP("Gallery", "mask last, then divide: three-step"),
-        "neg-inf": QT_TRANSLATE_NOOP("Gallery", "−∞ before the softmax"),
-        "fill-0": QT_TRANSLATE_NOOP("Gallery", "fill 0 before the softmax"),
-    }
-)
 _LEAST = 132  # pixels of an exhibit
 _SUMS_UP_TO = 24  # queries: of more, their sums have no room in any window
 _SUMS_FROM = 12.0  # pixels a row: lower ones have no room for their sum
 _LEFT = Qt.AlignmentFlag.AlignLeft
-
-
-def order_name(order: str) -> str:
-    """An order in words."""
-    return QCoreApplication.translate("Gallery", str(NAMES[order]))
-
-
-def difference_words(exhibit: Exhibit) -> str:
-    """How far an exhibit is from −∞."""
-    if exhibit.order == "neg-inf":
-        return QCoreApplication.translate("Gallery", "what the others are measured by")
-    nan = ""
-    if exhibit.nan_rows:
-        nan = QCoreApplication.translate("Gallery", "NaN rows: {n}").format(n=f"{exhibit.nan_rows:,}")
-    if math.isnan(exhibit.difference):
-        return nan
-    if exhibit.difference == 0:
-        words = QCoreApplication.translate("Gallery", "equal to −∞, bit for bit")
-    else:
-        number = f"{exhibit.difference:.2g}".replace("e-0", "e−").replace("e-", "e−")
-        words = QCoreApplication.translate("Gallery", "differs from the −∞ map by up to {number}")
-        words = words.format(number=number)
-    return f"{words} · {nan}" if nan else words
-
-
-def sums_words(exhibit: Exhibit) -> str:
-    """What the rows sum to, for maps of more rows than have room for a number each."""
-    sums = [float(total) for total in exhibit.row_sums if not math.isnan(total)]
-    if not sums:
-        return ""
-    least, most = row_sum(min(sums))[0], row_sum(max(sums))[0]
-    if least == most:
-        return QCoreApplication.translate("Gallery", "every row: Σ {sum}").format(sum=least)
-    return QCoreApplication.translate("Gallery", "rows: Σ from {least} to {most}").format(least=least, most=most)
 
 
 class RowSums(QWidget):
@@ -157,11 +111,9 @@ class ExhibitCard(QWidget):
     def sizeHint(self) -> QSize:
         return QSize(180, 250)
 
-    def show_exhibit(
-        self, exhibit: Exhibit | None, n_keys: int, shape: AnyShape, scale: Scale, colours: Colours
-    ) -> None:
+    def show_exhibit(self, exhibit: Exhibit | None, answer: GalleryAnswer, view: View) -> None:
         """The order's weights; None while they are computed."""
-        shown = (exhibit, scale, shape, colours)
+        shown = (exhibit, answer.scale, answer.question.spec.mask_shape, view.norm, view.colours)
         if shown == self._shown:
             return  # each answer brings those before it along
         self.exhibit, self._shown = exhibit, shown
@@ -170,9 +122,7 @@ class ExhibitCard(QWidget):
             self._difference.setText("…")
             return
         n_queries = len(exhibit.row_sums)
-        whole = exhibit.level == 1
-        self.map.set_shape(shape if whole else None, n_queries, n_keys)
-        self.map.show_matrix(exhibit.values, exhibit.classes, scale=scale, colours=colours)
+        self.map.show_map(exhibit_map(exhibit, answer, view))
         self.sums.show_sums(exhibit.row_sums.tolist())
         self.sums.setVisible(n_queries <= _SUMS_UP_TO)
         self._show_words()
@@ -252,11 +202,11 @@ class Exhibits(Reflow):
             card.chosen.connect(self.chosen)
         self.set_widgets([*self.cards.values()])
 
-    def show_answer(self, answer: GalleryAnswer, shape: AnyShape, scale: Scale, colours: Colours) -> None:
+    def show_answer(self, answer: GalleryAnswer, view: View) -> None:
         """Every exhibit that has come."""
         found = {exhibit.order: exhibit for exhibit in answer.exhibits}
         for order, card in self.cards.items():
-            card.show_exhibit(found.get(order), len(answer.tokens), shape, scale, colours)
+            card.show_exhibit(found.get(order), answer, view)
 
     def clear(self) -> None:
         """Nothing but names."""

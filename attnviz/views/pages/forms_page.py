@@ -8,15 +8,14 @@ import msgspec
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QComboBox, QGridLayout, QHBoxLayout, QLabel, QPushButton, QSpinBox, QWidget
 
-from attnviz.frames import said_bytes
+from attnviz.figure.studies import forms as told
 from attnviz.questions import Answer, Question
-from attnviz.questions.forms import MOST_TOKENS, MOST_WIDTH, FormReading, FormsAnswer, FormsQuestion, said_seconds
+from attnviz.questions.forms import MOST_TOKENS, MOST_WIDTH, FormsAnswer, FormsQuestion, said_seconds
 from attnviz.session import Snapshot
 from attnviz.spec import DType, SpecError
-from attnviz.views.count_bars import Count, CountBars
+from attnviz.views.count_bars import CountBars
 from attnviz.views.fields import DivisorSpin, muted_label
-from attnviz.views.pages.compare import short_number
-from attnviz.views.pages.number_table import Entry, NumberTable
+from attnviz.views.pages.number_table import NumberTable
 from attnviz.views.pages.page import Page
 from attnviz.views.segments import Segments
 
@@ -197,18 +196,12 @@ class FormsPage(Page):
             asked: answer
         }
         self._shown = answer
-        self._sizes.setText(self._sizes_words(answer))
+        self._sizes.setText(told.sizes_words(answer))
         self._sizes.show()
-        self.same.show_lines(
-            [self.tr("form"), self.tr("largest difference"), "ULP", ""],
-            [self._beside(answer, place) for place in range(len(answer.forms))],
-        )
-        self.verdict.setText(self._verdict_words(answer))
+        self.same.show_table(told.same_table(answer))
+        self.verdict.setText(told.verdict_words(answer))
         measured = any(form.peak_bytes >= 0 for form in answer.forms)
-        self.costs.show_lines(
-            [self.tr("form"), self.tr("time"), self.tr("spread"), self.tr("memory")],
-            [self._cost(form, timed=answer.rounds > 0) for form in answer.forms],
-        )
+        self.costs.show_table(told.costs_table(answer))
         timed = answer.rounds > 0
         if timed:
             self._show_times(answer, self.answers.get(other))
@@ -218,101 +211,9 @@ class FormsPage(Page):
             part.setVisible(timed or (measured and part in (self._timed[0], self.costs)))
         self._pages.setVisible(timed and bool(self._pages.text()))
 
-    def _sizes_words(self, answer: FormsAnswer) -> str:
-        asked = answer.question
-        memory = self.tr("fresh memory") if asked.memory == "fresh" else self.tr("kept memory")
-        threads = self.tr("1 thread") if answer.threads == 1 else self.tr("{n} threads").format(n=answer.threads)
-        under_way = self.tr(" · round {n} of {all}").format(n=answer.rounds, all=asked.repeats)
-        words = self.tr("{n} tokens of {d}, {h} heads · {dtype} on {device}, {threads} · {memory}").format(
-            n=f"{asked.tokens:,}", d=asked.d_model, h=asked.num_heads, dtype=asked.dtype, device=asked.device,
-            threads=threads, memory=memory,
-        )  # fmt: skip
-        return words if answer.finished else words + under_way
-
-    def _beside(self, answer: FormsAnswer, place: int) -> list[Entry | str]:
-        form = answer.forms[place]
-        if place == 0:
-            return [form.name, *([Entry("—", "muted")] * 2), Entry(self.tr("the measure"), "muted")]
-        words = {
-            "bit for bit": Entry(self.tr("bit for bit"), "accent"),
-            "rounding": Entry(self.tr("rounding")),
-            "differs": Entry(self.tr("differs")),
-        }[form.verdict]
-        tip = self.tr("{n} eps of the largest output; up to {most} is rounding").format(
-            n=f"{form.figure:.1f}", most=f"{answer.question.rounding:.0f}"
-        )
-        return [
-            form.name, Entry(short_number(form.difference), tip=tip),
-            Entry(f"{form.ulps:,.1f}" if form.ulps < 1e4 else short_number(form.ulps),
-                  tip=self.tr("steps of {dtype} at the largest output").format(dtype=answer.question.dtype)),
-            Entry(words.text, words.role, tip),
-        ]  # fmt: skip
-
-    def _verdict_words(self, answer: FormsAnswer) -> str:
-        if answer.done < len(answer.forms) or len(answer.forms) < 2:
-            return ""
-        differing = [form.name for form in answer.forms if form.verdict == "differs"]
-        if differing:
-            return self.tr("Not the same function: {forms}.").format(forms=", ".join(differing))
-        if all(form.verdict == "bit for bit" for form in answer.forms):
-            return self.tr("One function: not one bit differs.")
-        return self.tr(
-            "One function: the products are summed in other orders, and what is left of that is rounding."
-        )  # fmt: skip
-
-    def _cost(self, form: FormReading, *, timed: bool) -> list[Entry | str]:
-        held = said_bytes(form.peak_bytes) if form.peak_bytes >= 0 else "—"
-        tip = self.tr("the most that a pass allocates at once, its output included")
-        times = (said_seconds(form.seconds), f"± {said_seconds(form.spread, form.seconds)}") if timed else ("…", "")
-        return [form.name, *times, Entry(held, tip=tip)]
-
-    # ----------------------------------------------------------------------------------------------------------- times
-
     def _show_times(self, answer: FormsAnswer, other: FormsAnswer | None) -> None:
-        fastest = answer.by_time()[0].seconds
-        beside = {form.name: form.seconds for form in other.forms} if other is not None else {}
-        counts = []
-        for form in answer.forms:
-            pair = form.seconds, beside.get(form.name, form.seconds)
-            times = self.tr("{n} ×").format(n=f"{form.seconds / fastest:.1f}")
-            counts.append(Count(form.name, times, *(round(seconds * 1e9) for seconds in (min(pair), max(pair)))))
-        self.bars.show_counts(tuple(counts))
-        told = (f"{form.name}: {said_seconds(form.seconds)}" for form in answer.forms)
-        self.bars.setAccessibleDescription(" · ".join(told))
-        self.winner.setText(self._winner_words(answer))
-        self._pages.setText("" if other is None else self._pages_words(answer, other))
-
-    def _winner_words(self, answer: FormsAnswer) -> str:
-        first, *rest = answer.by_time()
-        tied = [form.name for form in answer.quickest()[1:]]
-        if tied:
-            words = self.tr(
-                "{form} is the quickest here, but within the spread others may be as quick: {others}."
-            ).format(form=first.name, others=", ".join(tied))
-        else:
-            words = self.tr(
-                "{form} wins here: {time}. The next is {next}, {n} times as long; the last {last}, {m} times."
-            ).format(
-                form=first.name, time=said_seconds(first.seconds), next=rest[0].name, last=rest[-1].name,
-                n=f"{rest[0].seconds / first.seconds:.1f}", m=f"{rest[-1].seconds / first.seconds:.1f}",
-            )  # fmt: skip
-        return words + " " + self.tr("On another machine, or in a book, it may be another form.")
-
-    def _pages_words(self, answer: FormsAnswer, other: FormsAnswer) -> str:
-        """What new pages of memory cost the form that they cost most."""
-        fresh, kept = (answer, other) if answer.question.memory == "fresh" else (other, answer)
-        pairs = [
-            (one, beside)
-            for one, beside in zip(fresh.forms, kept.forms, strict=True)
-            if one.seconds - beside.seconds > one.spread + beside.spread
-        ]
-        if not pairs:
-            return self.tr("With fresh and with kept memory the times are alike, within the spread.")
-        one, beside = max(pairs, key=lambda pair: pair[0].seconds / pair[1].seconds)
-        return self.tr(
-            "Pale: what fresh memory costs more than kept. For {form} it is {fresh} and {kept}: {n} % of its time went "
-            "into new pages of memory."
-        ).format(
-            form=one.name, fresh=said_seconds(one.seconds), kept=said_seconds(beside.seconds),
-            n=round(100 * (1 - beside.seconds / one.seconds)),
-        )  # fmt: skip
+        self.bars.show_counts(told.times_of(answer, other))
+        times = (f"{form.name}: {said_seconds(form.seconds)}" for form in answer.forms)
+        self.bars.setAccessibleDescription(" · ".join(times))
+        self.winner.setText(told.winner_words(answer))
+        self._pages.setText("" if other is None else told.pages_words(answer, other))

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import numpy as np
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 
-from attnviz.frames import CellClass, Scale
+from attnviz.figure.form_diagram import sizes_of
+from attnviz.figure.studies import heads as told
 from attnviz.questions import Answer, Question
-from attnviz.questions.heads import FormsCompared, HeadsAnswer, HeadsQuestion, LadderStep
+from attnviz.questions.heads import HeadsAnswer, HeadsQuestion
 from attnviz.session import Snapshot
 from attnviz.spec import Lesson, SpecError, edited, fixed_by, make_spec
 from attnviz.views.fields import muted_label
-from attnviz.views.pages.compare import short_number
-from attnviz.views.pages.forms import FormDiagram, sizes_of
-from attnviz.views.pages.number_table import Entry, NumberTable
+from attnviz.views.pages.forms import FormDiagram
+from attnviz.views.pages.number_table import NumberTable
 from attnviz.views.pages.page import Page
 from attnviz.views.pages.peek_map import PeekMap
 from attnviz.views.pages.reflow import Reflow
@@ -137,15 +136,7 @@ class HeadsPage(Page):
     def question(self) -> Question | None:
         if self.snapshot is None:
             return None
-        spec = self.snapshot.spec
-        try:  # what comes after the projections, and which form is in use, asks nothing new
-            plain = edited(
-                spec, mask="none", top_k=None, dropout=0.0, dropout_seed=spec.seed, implementation="stacked",
-                out_proj=False, batch=1,
-            )  # fmt: skip
-        except SpecError:
-            plain = spec
-        return HeadsQuestion(spec=plain)
+        return HeadsQuestion.of(self.snapshot.spec)
 
     # ---------------------------------------------------------------------------------------------------------- answer
 
@@ -153,58 +144,19 @@ class HeadsPage(Page):
         if not isinstance(answer, HeadsAnswer):
             return
         self._answer = answer
-        self.ladder.show_lines(
-            [self.tr("taken away"), self.tr("stacked"), self.tr("split"), self.tr("largest difference")],
-            [self._step(step) for step in answer.ladder],
-        )
-        last = answer.ladder[-1]
-        self._ladder_words.setText(
-            self.tr("Both with seed 123. The same function, and here not one bit apart.")
-            if last.identical
-            else self.tr("Both with seed 123. The same function, up to rounding.")
-        )
+        self.ladder.show_table(told.ladder_table(answer))
+        self._ladder_words.setText(told.ladder_words(answer))
         self._show_product(answer)
         self._show_compared()
-
-    def _step(self, step: LadderStep) -> list[Entry | str]:
-        words = {
-            "as printed": self.tr("nothing yet"), "same d_out": self.tr("d_out: 4 in both"),
-            "without out_proj": self.tr("out_proj"), "same draws": self.tr("draws: weights copied"),
-        }  # fmt: skip
-        shapes = [f"({one.shape[0]}, {one.shape[1]})" for one in (step.stacked, step.split)]
-        if step.difference is None:
-            gap = Entry(self.tr("shapes differ"), "muted")
-        elif step.identical:
-            gap = Entry(self.tr("0, bit for bit"), "accent")
-        else:
-            gap = Entry(short_number(step.difference))
-        return [words[step.name], *shapes, gap]
 
     def show_look(self) -> None:
         if self._answer is not None:
             self._show_product(self._answer)
 
     def _show_product(self, answer: HeadsAnswer) -> None:
-        product = answer.product
-        high = float(product.at_once.max())
-        for head, shown in enumerate(self.products):
-            values = product.at_once[head]
-            kinds = np.full(values.shape, int(CellClass.ORDINARY), np.uint8)
-            shown.show_matrix(
-                values,
-                kinds,
-                scale=Scale(0.0, high),
-                colours=self.colours,
-                title=self.tr("head {n}").format(n=head),
-                stage="scores",
-            )
-        self._product_words.setText(
-            self.tr("Computed at once and head by head: equal bit for bit.")
-            if product.identical
-            else self.tr("Computed at once and head by head: up to {n} apart.").format(
-                n=short_number(float(np.abs(product.at_once - product.by_head).max()))
-            )
-        )
+        for shown, matrix in zip(self.products, told.product_maps(answer, self.colours), strict=True):
+            shown.show_map(matrix)
+        self._product_words.setText(told.product_words(answer))
 
     @Slot()
     def _show_compared(self) -> None:
@@ -212,19 +164,7 @@ class HeadsPage(Page):
         forms = answer.forms if answer is not None else None
         self.copy.setVisible(forms is not None)
         self._compared.setVisible(forms is not None)
-        if forms is None:
-            self._compared.setText("")
-        else:
-            self._compared.setText(self._words_of(forms))
-
-    def _words_of(self, forms: FormsCompared) -> str:
-        if not self.copy.isChecked():
-            return self.tr("As drawn, both from one seed, their outputs are up to {n} apart: other draws.").format(
-                n=short_number(forms.drawn)
-            )
-        if forms.identical:
-            return self.tr("With copied weights not one bit of {n} tokens' outputs differs.").format(n=forms.tokens)
-        return self.tr("With copied weights they are up to {n} apart: rounding.").format(n=short_number(forms.copied))
+        self._compared.setText("" if forms is None else told.compared_words(forms, copied=self.copy.isChecked()))
 
     @Slot()
     def _on_journey(self) -> None:

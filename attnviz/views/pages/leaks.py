@@ -8,14 +8,14 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QHBoxLayout, QLabel, QLineEdit, QPushButton, QSpinBox, QWidget
 
+from attnviz.figure.studies import leaks as told
 from attnviz.module_names import names_in
 from attnviz.questions import Answer, Question
-from attnviz.questions.leak import LOOKS, GradientReading, LeakAnswer, LeakQuestion, Reading, outcome
+from attnviz.questions.leak import GradientReading, LeakAnswer, LeakQuestion, Reading, outcome
 from attnviz.session import Snapshot
-from attnviz.spec import SpecError, edited
+from attnviz.spec import SpecError
 from attnviz.views.fields import muted_label
 from attnviz.views.leak_view import LeakView
-from attnviz.views.pages.leak_words import gradient_words, line_of, verdict_words
 from attnviz.views.pages.number_table import NumberTable
 from attnviz.views.pages.page import Page
 from attnviz.views.segments import Segments
@@ -78,13 +78,7 @@ class LeaksPage(Page):
         self.table.setAccessibleName(self.tr("verdicts by device, dtype and scale"))
         self.body.addWidget(self.table)
         self._words = muted_label()
-        self._words.setText(
-            self.tr(
-                "Each token is changed, and every output compared with what it was, on the same device, in the same "
-                "place of a batch. Moved: in eps of the largest output; up to 8 is rounding, where float64 shows no "
-                "more. Larger inputs only say from which scale on it leaks, loses digits or turns NaN."
-            )
-        )
+        self._words.setText(told.method_words())
         self.body.addWidget(self._words)
         self.body.addStretch(1)
         self.say(self.tr("Does it leak? A clean triangle of weights proves nothing: this map is made without them."))
@@ -153,14 +147,15 @@ class LeaksPage(Page):
             self._answer, self._tested = None, self.scale.value()
             self._show()
             self.ask()
+            if self.running:
+                self._set_verdict(self.tr("Testing …"), "muted")
 
     def question(self) -> Question | None:
         if self.snapshot is None or self._own:
             return None
         spec = self.snapshot.spec
-        try:  # of one function in all dtypes: what does not change it asks nothing new
-            plain = edited(spec, dtype="float32", device="cpu", training=False, dropout=0.0, dropout_seed=spec.seed)
-            return LeakQuestion(spec=plain, scale=self.scale.value())
+        try:
+            return LeakQuestion.of(spec, self.scale.value())
         except SpecError as error:
             self._tell_nothing(str(error))
             return None
@@ -199,8 +194,9 @@ class LeaksPage(Page):
             self._tell_nothing(sentence or self.tr("the module said nothing that could be read"))
             return
         self._show()
-        if sentence and not answer.finished and outcome(answer, self._tested) in ("clean", "untested"):
-            self._set_verdict(self.tr("It ended half-way: {why}.").format(why=sentence.rstrip(".")), "muted")
+        if not answer.finished and outcome(answer, self._tested) in ("clean", "untested"):
+            why = sentence or self.tr("it said no more")
+            self._set_verdict(self.tr("It ended half-way: {why}.").format(why=why.rstrip(".")), "muted")
 
     def _take(self, answer: LeakAnswer) -> None:
         self._answer = answer
@@ -214,25 +210,20 @@ class LeaksPage(Page):
         for widget in (self.map, self.table, self._words):
             widget.setVisible(answer is not None)
         self._which.setVisible(len(self._maps()) > 1)
-        self._slopes.setText("" if answer is None or answer.gradient is None else gradient_words(answer.gradient))
+        self._slopes.setText("" if answer is None or answer.gradient is None else told.gradient_words(answer.gradient))
         self._slopes.setVisible(bool(self._slopes.text()))
         if answer is None:
-            waiting = self.tr("Testing …") if self.running or self._checking else ""
+            waiting = self.tr("Testing …") if self._checking else ""
             nothing = self.tr("Open a Python file with an attention of your own.") if self._own and not waiting else ""
             self._set_verdict(waiting or nothing, "muted")
             self._looks.setText("")
             return
-        self._set_verdict(*verdict_words(answer, self._tested, self._tokens()))
-        self._looks.setText(
-            self.tr("It looks like {pattern}.").format(pattern=LOOKS[answer.pattern]) if answer.pattern else ""
-        )
+        self._set_verdict(*told.verdict_words(answer, self._tested, self._tokens()))
+        self._looks.setText(told.looks_words(answer))
         self._looks.setVisible(bool(answer.pattern))
         self._show_readings()
         self._show_map()
-        self.table.show_lines(
-            [self.tr("device"), self.tr("dtype"), self.tr("inputs"), self.tr("verdict"), self.tr("moved")],
-            [line_of(reading) for reading in answer.readings],
-        )
+        self.table.show_table(told.readings_table(answer))
 
     def _set_verdict(self, words: str, role: str) -> None:
         self.verdict.setText(words)
@@ -242,12 +233,7 @@ class LeaksPage(Page):
             self.verdict.style().polish(self.verdict)
 
     def _maps(self) -> list[Reading | GradientReading]:
-        """The readings that have a map, in their order; the gradient's, which comes last, stands last."""
-        answer = self._answer
-        if answer is None:
-            return []
-        every = (*answer.readings, *(() if answer.gradient is None else (answer.gradient,)))
-        return [reading for reading in every if reading.moved is not None]
+        return [] if self._answer is None else told.maps_of(self._answer)
 
     def _show_readings(self) -> None:
         names = [
@@ -338,6 +324,10 @@ class LeaksPage(Page):
 
     @Slot()
     def call_off(self) -> None:
+        if self.running and self._answer is None and not self._own:
+            super().call_off()
+            self._tell_nothing(self.tr("stopped: come back to this page, or change something, to test again"))
+            return
         super().call_off()
         if self._checking:
             self._checking = False

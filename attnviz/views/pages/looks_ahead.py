@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QSignalBlocker, Qt, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSpinBox, QWidget
 
-from attnviz.figure.plots import Curve, Plot
+from attnviz.figure.studies import future_share as told
 from attnviz.questions import Answer, Question
 from attnviz.questions.future_share import FutureShareAnswer, FutureShareQuestion
 from attnviz.session import Snapshot
@@ -87,32 +87,6 @@ class LooksAheadPage(Page):
     def show_answer(self, answer: Answer) -> None:
         assert isinstance(answer, FutureShareAnswer)  # noqa: S101 (this page's study)
         self.answer = answer
-        rows = range(len(answer.unmasked))
-        mean = self.tr("no mask, mean of {n} draws").format(n=answer.done)
-        self.plot.show_plot(
-            Plot(
-                curves=(
-                    Curve([*rows], answer.unmasked, mean, "leak", dots=True),
-                    Curve([*rows], answer.theory, self.tr("equal weights"), "muted", dashed=True),
-                    Curve([*rows], answer.masked, self.tr("masked"), "accent", dots=True),
-                ),
-                x_label=self.tr("row"),
-                y_label=self.tr("% of the row's weight on the future"),
-                y_range=(0.0, 100.0),
-                x_names=tuple((float(row), str(row)) for row in rows),
-            )
-        )
-        columns = answer.unmasked, answer.theory, answer.masked
-        self.table.show_lines(
-            [self.tr("row"), self.tr("no mask"), self.tr("equal"), self.tr("masked")],
-            [(str(row), *(f"{numbers[row]:.1f} %" for numbers in columns)) for row in rows],
-        )
-        self.say(
-            self.tr(
-                "Over {draws} random draws of {length} tokens row 0 gives {first} % of its weight to words that are "
-                "not written yet; equal weights would give {theory} %. The last row has nothing ahead of it. A mask "
-                "makes it 0 everywhere."
-            ).format(
-                draws=answer.done, length=len(rows), first=f"{answer.unmasked[0]:.1f}", theory=f"{answer.theory[0]:.1f}"
-            )
-        )
+        self.plot.show_plot(told.share_plot(answer))
+        self.table.show_table(told.share_table(answer))
+        self.say(told.share_words(answer))

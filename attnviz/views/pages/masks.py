@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from PySide6.QtCore import QCoreApplication, Signal, Slot
 from PySide6.QtWidgets import QLabel, QWidget
 
-from attnviz.figure.marks import cell_number, percentage, row_sum
+from attnviz.figure.marks import percentage, row_sum
+from attnviz.figure.studies import gallery as told
+from attnviz.figure.studies.names import row_name
 from attnviz.questions import Answer, Question
-from attnviz.questions.gallery import DTYPES, ORDERS, FillDepth, GalleryAnswer, GalleryQuestion, MaskedRow
+from attnviz.questions.gallery import ORDERS, GalleryAnswer, GalleryQuestion
 from attnviz.session import Snapshot
 from attnviz.spec import AttentionSpec, SpecError, edited
-from attnviz.spec.fills import number_words
+from attnviz.spec.fills import fill_text
 from attnviz.views.fields import Fields, muted_label
 from attnviz.views.mask_controls import MaskControls, without_effect
 from attnviz.views.pages.exhibits import Exhibits
-from attnviz.views.pages.names import row_name
-from attnviz.views.pages.number_table import Entry, NumberTable
+from attnviz.views.pages.number_table import NumberTable
 from attnviz.views.pages.page import Page
-from attnviz.views.typed_values import fill_text
 
 _PERCENT_FROM = 0.005  # smaller shares are written as powers of ten
 
@@ -56,7 +55,7 @@ def in_use_words(snapshot: Snapshot) -> str:
     key = int(hidden.argmax())
     one = outline.tokens[key] if hidden.sum() == 1 and outline.tokens else ""
     one = _tr("key {n}").format(n=one) if one == str(key) else one
-    said = percentage(share) if share >= _PERCENT_FROM else _short(share)
+    said = percentage(share) if share >= _PERCENT_FROM else told.short_weight(share)
     words = {"fill": fill_text(spec.fill), "share": said, "row": name, "n": f"{hidden.sum():,}", "word": one}
     if share > 0:
         if spec.mask == "add":
@@ -159,13 +158,8 @@ class MasksPage(Page):
             return None
         spec, head = self.snapshot.spec, self.snapshot.view.head or 0
         selected = self.snapshot.selected
-        try:  # what the gallery sets itself, and what comes after the weights, asks nothing new
-            plain = edited(
-                spec, mask="neg-inf", fill=-math.inf, top_k=None, dropout=0.0, dropout_seed=spec.seed, training=False
-            )
-            return GalleryQuestion(
-                spec=plain, head=min(head, spec.num_heads - 1), row=None if selected is None else selected.row
-            )
+        try:
+            return GalleryQuestion.of(spec, min(head, spec.num_heads - 1), None if selected is None else selected.row)
         except SpecError as error:
             self.say(str(error))
             return None
@@ -190,10 +184,8 @@ class MasksPage(Page):
             self._show_depths(answer)
 
     def show_look(self) -> None:
-        answer = self._answer
-        if answer is not None:
-            scale = self.scale_of(answer.scale, len(answer.tokens))
-            self.exhibits.show_answer(answer, answer.question.spec.mask_shape, scale, self.colours)
+        if self._answer is not None and self.snapshot is not None:
+            self.exhibits.show_answer(self._answer, self.snapshot.view)
 
     def take_failure(self, sentence: str) -> None:
         super().take_failure(sentence)
@@ -201,62 +193,14 @@ class MasksPage(Page):
         self.exhibits.clear()
 
     def _show_masked_row(self, answer: GalleryAnswer) -> None:
-        scores = [f"{score:.2f}".rstrip("0").rstrip(".").replace("-", "−") for score in answer.scores]
-        self._row_words.setText(
-            self.tr("Scores {scores}, all of them hidden, in {dtype}:").format(
-                scores="  ".join(scores), dtype=answer.question.spec.dtype
-            )
-        )
-        names = {
-            "fill -inf": self.tr("fill −∞"), "fill -1e9": self.tr("fill −10⁹"), "add -1e9": self.tr("add −10⁹"),
-            "sdpa": self.tr("SDPA, boolean"),
-        }  # fmt: skip
-        lines: list[list[Entry | str]] = [
-            [self._named(row, names, answer), *map(_weight, row.weights.tolist())] for row in answer.masked_row
-        ]
-        self.masked_row.show_lines(["", *scores], lines)
-
-    def _named(self, row: MaskedRow, names: Mapping[str, str], answer: GalleryAnswer) -> Entry:
-        dtype = "" if row.dtype == answer.question.spec.dtype else f" · {row.dtype}"
-        if row.refused:
-            tip = self.tr("torch's masked_fill refuses this number in {dtype}; cast, it is −∞").format(dtype=row.dtype)
-            return Entry(f"{names[row.how]} = −∞{dtype}", "ink", tip)
-        return Entry(names[row.how] + dtype)
+        self._row_words.setText(told.masked_row_words(answer))
+        self.masked_row.show_table(told.masked_row_table(answer))
 
     def _show_depths(self, answer: GalleryAnswer) -> None:
-        lit = 1 + DTYPES.index(answer.question.spec.dtype)
-        largest = _number(answer.largest)
-        self._depth_words.setText(
-            self.tr(
-                "A hidden cell weighs exactly 0 where its fill lies further below the row's largest visible score "
-                "(here {largest}) than this:"
-            ).format(largest=largest)
-        )
-        depths = [_number(answer.thresholds[dtype]) for dtype in DTYPES]
-        limits = [_number(answer.limits[dtype]) for dtype in DTYPES]
-        self.limits.show_lines(
-            ["", *DTYPES],
-            [[self.tr("how far below"), *depths], [self.tr("so a fill here below"), *limits]],
-            lit=lit,
-        )
-        self._fill_words.setText(
-            self.tr("Beside a visible score of {largest}. Red still weighs something, blue is each dtype's first 0.")
-            .format(largest=largest)
-        )  # fmt: skip
-        firsts, lines = answer.first_zeros, []
-        for depth in answer.depths:
-            if depth.dtype == DTYPES[0]:
-                lines.append([Entry(fill_text(depth.fill)), Entry(_number(depth.below), "muted")])
-            lines[-1].append(self._depth(depth, first=firsts.get(depth.dtype) == depth.fill))
-        self.depths.show_lines([self.tr("fill"), self.tr("lies below"), *DTYPES], lines, lit=lit + 1)
-
-    def _depth(self, depth: FillDepth, *, first: bool) -> Entry:
-        held = "" if depth.held == depth.fill else self.tr("held as {number}").format(number=fill_text(depth.held))
-        if depth.refused:
-            held = self.tr("masked_fill refuses it; cast, it is {number}").format(number=fill_text(depth.held))
-        if first:
-            return Entry(self.tr("first 0"), "accent", held)
-        return Entry(_short(depth.weight), "leak" if depth.weight > 0 else "muted", held)
+        self._depth_words.setText(told.limits_words(answer))
+        self.limits.show_table(told.limits_table(answer))
+        self._fill_words.setText(told.depths_words(answer))
+        self.depths.show_table(told.depths_table(answer))
 
     # ----------------------------------------------------------------------------------------------------------- edits
 
@@ -269,22 +213,3 @@ class MasksPage(Page):
             self.spec_edited.emit(edited(self.snapshot.spec, **changes))
         except SpecError as error:
             self.say(str(error))
-
-
-def _weight(weight: float) -> str:
-    if np.isnan(weight):
-        return "NaN"
-    return cell_number(weight, 4)
-
-
-def _short(weight: float) -> str:
-    if weight == 0:
-        return "0"
-    return cell_number(weight, 2) if weight >= 0.005 else f"{weight:.0e}".replace("e-0", "e−").replace("e-", "e−")
-
-
-def _number(number: float) -> str:
-    """A depth or a limit to a hundredth: 17.33, −101.97, 10⁹, ∞."""
-    if abs(number) >= 1e4:
-        return number_words(float(f"{number:.1g}"))
-    return fill_text(round(number, 2) + 0.0)

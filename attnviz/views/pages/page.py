@@ -36,6 +36,7 @@ class Page(QFrame):
         self.parts: dict[str, tuple[QWidget, ...]] = {}
         self._asked: Question | None = None
         self._running: str | None = None
+        self._whole = True  # whether the last study came to its end
         self._sentence = QLabel()
         self._sentence.setProperty("role", "second")
         self._sentence.setWordWrap(True)
@@ -118,7 +119,7 @@ class Page(QFrame):
         """The page came into sight, or went out of it: its study is then called off."""
         self.active = active
         if not active:
-            if self.running:
+            if self.running or not self._whole:
                 self._asked = None  # what was called off is asked again when the page comes back
             self.call_off()
         elif self.snapshot is not None:
@@ -136,7 +137,7 @@ class Page(QFrame):
         question = self.question() if self.active else None
         if question is None:
             return
-        self._running = question.name
+        self._running, self._whole = question.name, False
         self._progress.setRange(0, 0)
         self._line.show()
         self.asked.emit(question)
@@ -165,7 +166,7 @@ class Page(QFrame):
             return
         self._progress.setRange(0, max(answer.total, 1))
         self._progress.setValue(answer.done)
-        self.latest = answer
+        self.latest, self._whole = answer, answer.finished
         self.show_answer(answer)
 
     def take_failure(self, sentence: str) -> None:

@@ -14,11 +14,17 @@ import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from types import MappingProxyType
 from typing import BinaryIO, Final
 
 import numpy as np
 import numpy.typing as npt
-from PySide6.QtGui import QImage
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QImage, QPainter
+
+from attnviz.figure.drawing import Drawing, Step
+from attnviz.figure.vectors import SCREEN_DPI
+from attnviz.spec import Paper, SpecError
 
 _SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
 _UP: Final = 2  # the filter that takes differences to the row above; 0 is none
@@ -26,33 +32,77 @@ _ADLER_BASE: Final = 65521
 _STRIP_BYTES: Final = 1 << 20
 _THREADS: Final = 4
 _SQUEEZED_FROM: Final = 1024  # shorter text stays legible in the file
+_PAINTED: Final = 0.3  # of the time; the rest is compressing
+_METRES_PER_INCH: Final = 0.0254
+KEYWORD: Final = "attnviz"
+"""Of the text chunk that holds what a picture remembers."""
+
+_KINDS: Final = MappingProxyType({QImage.Format.Format_RGB32: (2, 3), QImage.Format.Format_ARGB32: (6, 4)})
+"""PNG's colour type and the bytes of a pixel."""
+
+
+def write_drawn_png(file: BinaryIO, drawing: Drawing, paper: Paper, remembered: str, step: Step) -> None:
+    """Write ``drawing`` as a PNG, see `formats.write_drawing`."""
+    image = image_of(drawing, paper, lambda done: step(_PAINTED * done))
+    write_png(
+        file, image, {KEYWORD: remembered}, large_cells=drawing.has_large_cells,
+        each_strip=lambda done: step(_PAINTED + (1 - _PAINTED) * done),
+    )  # fmt: skip
+
+
+def image_of(drawing: Drawing, paper: Paper, step: Step = lambda _done: None) -> QImage:
+    """``drawing`` as an image, with an alpha channel where the paper is transparent. Raises `SpecError` for the size.
+
+    Needs a QGuiApplication with the fonts loaded.
+    """
+    width, height = drawing.size
+    clear = paper.theme == "transparent"
+    # Qt paints quickest on colours that are already multiplied by their alpha, PNG keeps them plain
+    image = QImage(width, height, QImage.Format.Format_ARGB32_Premultiplied if clear else QImage.Format.Format_RGB32)
+    if image.isNull():
+        raise SpecError("size", f"size is {width}x{height}, for which there is not enough memory: give less")
+    image.fill(QColor(Qt.GlobalColor.transparent) if clear else drawing.style.card)
+    painter = QPainter(image)
+    try:
+        drawing.paint(painter, step)
+    finally:
+        painter.end()
+    if clear:
+        image.convertTo(QImage.Format.Format_ARGB32)
+    dots = round((paper.dpi or SCREEN_DPI) / _METRES_PER_INCH)  # Qt's own are those of the screen at hand
+    image.setDotsPerMeterX(dots)
+    image.setDotsPerMeterY(dots)
+    return image
 
 
 def write_png(
     file: BinaryIO, image: QImage, texts: dict[str, str], *, large_cells: bool,
     each_strip: Callable[[float], object] = lambda _done: None,
 ) -> None:  # fmt: skip
-    """Write ``image`` (Format_RGB32) with ``texts`` by keyword (Latin-1, 1 to 79 letters). Any thread.
+    """Write ``image`` with ``texts`` by keyword (Latin-1, 1 to 79 letters). Any thread.
 
-    ``large_cells`` says that most pixels are the one above them: it decides time and size, not what is read back.
-    ``each_strip`` is called on the caller's thread with the share written, up to 1; what it raises ends the writing.
+    ``image`` is in Format_RGB32, or in Format_ARGB32, which keeps its alpha channel. ``large_cells`` says that most
+    pixels are the one above them: it decides time and size, not what is read back. ``each_strip`` is called on the
+    caller's thread with the share written, up to 1; what it raises ends the writing.
     Raises `ValueError` for another format, and what ``file`` raises.
     """
-    if image.format() != QImage.Format.Format_RGB32:
-        raise ValueError(f"image has {image.format()}: Format_RGB32 is wanted")
+    kind = _KINDS.get(image.format())
+    if kind is None:
+        raise ValueError(f"image has {image.format()}: Format_RGB32 or Format_ARGB32 is wanted")
+    colour_type, depth = kind
     width, height = image.width(), image.height()
     file.write(_SIGNATURE)
-    file.write(_chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)))  # 8 bits of red, green, blue
+    file.write(_chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, colour_type, 0, 0, 0)))  # 8 bits each
     file.write(_chunk(b"pHYs", struct.pack(">IIB", image.dotsPerMeterX(), image.dotsPerMeterY(), 1)))
     file.writelines(_chunk(b"iTXt", _international_text(keyword, text)) for keyword, text in texts.items())
     pixels = np.frombuffer(image.constBits(), "<u4").reshape(height, image.bytesPerLine() // 4)[:, :width]
-    n_rows = max(1, _STRIP_BYTES // (1 + 3 * width))
+    n_rows = max(1, _STRIP_BYTES // (1 + depth * width))
     strips = [pixels[first : first + n_rows] for first in range(0, height, n_rows)]
     lasts = [*[False] * (len(strips) - 1), True]
     checksum = 1  # Adler-32 of nothing
     with ThreadPoolExecutor(min(_THREADS, max(1, (os.cpu_count() or 1) - 1)), thread_name_prefix="attnviz-png") as pool:
         try:
-            deflated_strips = pool.map(partial(_deflated, large_cells=large_cells), strips, lasts)
+            deflated_strips = pool.map(partial(_deflated, depth=depth, large_cells=large_cells), strips, lasts)
             for done, (deflated, length, adler) in enumerate(deflated_strips, 1):
                 checksum = _joined_adler(checksum, adler, length)
                 header = b"\x78\x01" if done == 1 else b""  # zlib's own: a window of 32 kB
@@ -76,12 +126,12 @@ def _international_text(keyword: str, text: str) -> bytes:
     return keyword.encode("latin-1") + b"\0" + bytes((squeezed, 0)) + b"\0\0" + body
 
 
-def _deflated(pixels: npt.NDArray[np.uint32], last: bool, *, large_cells: bool) -> tuple[bytes, int, int]:
+def _deflated(pixels: npt.NDArray[np.uint32], last: bool, *, depth: int, large_cells: bool) -> tuple[bytes, int, int]:
     """A strip as raw deflate, how many bytes it was, and the Adler-32 of these.
 
     The ``last`` one ends the stream, any other ends on a whole byte.
     """
-    rows = _rows(pixels, large_cells=large_cells).data
+    rows = _rows(pixels, depth, large_cells=large_cells).data
     # a small table of what was seen (7 of 9) stays in a core's nearest cache, a tenth quicker where there is little
     level, memory = (6, 8) if large_cells else (1, 7)
     deflate = zlib.compressobj(level, zlib.DEFLATED, -zlib.MAX_WBITS, memory)  # negative: no header of its own
@@ -89,14 +139,14 @@ def _deflated(pixels: npt.NDArray[np.uint32], last: bool, *, large_cells: bool) 
     return deflated, rows.nbytes, zlib.adler32(rows)
 
 
-def _rows(pixels: npt.NDArray[np.uint32], *, large_cells: bool) -> npt.NDArray[np.uint8]:
-    """Pixels as PNG keeps them: a row's filter, then red, green and blue of each pixel."""
+def _rows(pixels: npt.NDArray[np.uint32], depth: int, *, large_cells: bool) -> npt.NDArray[np.uint8]:
+    """Pixels as PNG keeps them: a row's filter, then red, green, blue and with a ``depth`` of 4 alpha of each pixel."""
     height, width = pixels.shape
-    rows = np.empty((height, 1 + 3 * width), np.uint8)
-    colours = rows[:, 1:].reshape(height, width, 3)
-    parts = np.ascontiguousarray(pixels).view(np.uint8).reshape(height, width, 4)  # blue, green, red, nothing
-    for place in range(3):  # three copies of a plane take a third of the time of one of turned triples
-        colours[..., place] = parts[..., 2 - place]
+    rows = np.empty((height, 1 + depth * width), np.uint8)
+    colours = rows[:, 1:].reshape(height, width, depth)
+    parts = np.ascontiguousarray(pixels).view(np.uint8).reshape(height, width, 4)  # blue, green, red, alpha
+    for place, part in enumerate((2, 1, 0, 3)[:depth]):  # plane by plane takes a third of the time of turned triples
+        colours[..., place] = parts[..., part]
     rows[:, 0] = 0
     if large_cells:
         rows[1:, 0] = _UP  # but the strip's first row, whose predecessor is elsewhere

@@ -1,0 +1,385 @@
+"""Python in two lines: `render` a figure to a file, `show` weights that one already has.
+
+Heavy imports stand in the branch that needs them: given NumPy weights, nothing loads torch.
+"""
+
+from __future__ import annotations
+
+import atexit
+import operator
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from attnviz import spec as specs
+from attnviz.figures import Figure
+from attnviz.spec import AttentionSpec, Paper, SpecError, View, parse_size
+from attnviz.spec.checks import convert
+
+if TYPE_CHECKING:
+    from attnviz.given import Given
+
+__all__ = ["Shown", "make_spec", "render", "show"]
+
+Size = str | tuple[int, int]
+
+_SOURCES: Final = ("text", "length", "lesson", "scores", "weights", "qk")
+_BELONGS: Final = {"pattern": "length", "qk_scale": "length", "values": "scores", "dims": "scores"}
+_SHORT: Final = {"heads": "num_heads", "kv_heads": "num_kv_heads"}
+_PAPER: Final = ("size", *(name for name in Paper.__struct_fields__ if name not in ("width", "height", "dpi")))
+_VIEW: Final = View.__struct_fields__
+_FIGURE: Final = tuple(name for name in Figure.__struct_fields__ if name not in ("spec", "view", "paper"))
+
+
+def make_spec(source: specs.AnySource | None = None, **given: Any) -> AttentionSpec:
+    """What is to be computed: a source, and any field of `AttentionSpec`; ``heads`` is short for ``num_heads``.
+
+    The source is one of ``text="the cat eats"``, ``length=64`` (random embeddings; with ``pattern="mixed"`` made-up
+    heads, with ``qk_scale=1`` random queries and keys), ``lesson="journey"``, ``scores=[[…]]`` or ``weights=[[…]]``
+    worked by hand (with ``tokens``, ``values``, ``dims``), ``qk="file.npz"``, or a source of `attnviz.spec`. Raises
+    `ValueError` with a sentence.
+    """
+    for short, name in _SHORT.items():
+        if short in given:
+            if name in given:
+                raise SpecError(name, f"{short} and {name} are one thing: give one of them")
+            given[name] = given.pop(short)
+    kinds = [name for name in _SOURCES if name in given]
+    if len(kinds) + (source is not None) > 1:
+        raise SpecError("source", f"{' and '.join(kinds) or 'source'} are sources: give one")
+    if kinds:
+        source = _source(kinds[0], given)
+    for name, owner in (*_BELONGS.items(), ("tokens", "scores or weights")):
+        if name in given:
+            raise SpecError(name, f"{name} belongs to {owner}: give that too")
+    if isinstance(given.get("mask_shape"), str):
+        text = given["mask_shape"]
+        given["mask_shape"] = specs.parse_shape(text) or _mask_file(text)
+    return specs.make_spec(source, **given)
+
+
+def _source(kind: str, given: dict[str, Any]) -> specs.AnySource:
+    """The source of this ``kind``; what belongs to it is taken out of ``given``."""
+    value = given.pop(kind)
+    names = {name: tuple(given.pop(name)) for name in ("tokens", "dims") if name in given and _takes(kind, name)}
+    match kind:
+        case "text":
+            return specs.Text(text=value)
+        case "lesson":
+            return specs.Lesson(name=value)
+        case "length" if "pattern" in given:
+            return specs.Pattern(length=value, pattern=given.pop("pattern"))
+        case "length" if "qk_scale" in given:
+            return specs.RandomQK(length=value, qk_scale=given.pop("qk_scale"))
+        case "length":
+            return specs.RandomEmbeddings(length=value)
+        case "scores":
+            values = _matrix(given.pop("values"), "values") if "values" in given else None
+            return specs.TypedScores(scores=_matrix(value, kind), values=values, **names)
+        case "weights":
+            return specs.TypedWeights(weights=_matrix(value, kind), **names)
+    from attnviz import tensor_files  # noqa: PLC0415
+
+    return tensor_files.describe_qk(value)
+
+
+def _takes(kind: str, name: str) -> bool:
+    return kind == "scores" or (kind == "weights" and name == "tokens")
+
+
+def _matrix(value: Any, name: str) -> specs.Matrix:
+    from attnviz.given import as_array  # noqa: PLC0415
+
+    array = as_array(value, name)
+    if array.ndim != 2:
+        raise ValueError(f"{name} has {array.ndim} axes: give rows of numbers, such as [[1, 0], [0.5, 0.5]]")
+    return tuple(tuple(map(float, row)) for row in array.tolist())
+
+
+def _mask_file(path: str) -> specs.MaskFile:
+    from attnviz import tensor_files  # noqa: PLC0415
+
+    return tensor_files.describe_mask(path)
+
+
+# ------------------------------------------------------------------------------------------------------------ render
+
+
+def render(figure: AttentionSpec | Figure | Mapping[str, Any], path: str | os.PathLike[str], **look: Any) -> Path:
+    """Compute a figure and write it to ``path``, whose ending says in which format. Returns the path.
+
+    ``figure`` is a spec (`make_spec`), a dict of what `make_spec` takes, or a whole `Figure`. ``look`` is any of
+    ``size`` ("1920x1080", "8.5x6cm@300dpi" or (width, height)), ``theme`` ("light", "dark", "transparent", "print"),
+    ``title``, ``caption`` and the other fields of a `Paper`; ``stage``, ``head``, ``rows``, ``cols``, ``norm``,
+    ``colours`` and ``pooling`` of a `View`; ``shows``, ``heads``, ``row`` and ``beside`` of a `Figure`. Raises
+    `ValueError` or `TypeError` with a sentence, and `RuntimeError` where it cannot be computed or written.
+    """
+    if isinstance(figure, Mapping):
+        figure = make_spec(**figure)
+    if isinstance(figure, AttentionSpec):
+        figure = Figure(spec=figure)
+    if not isinstance(figure, Figure):
+        raise TypeError(f"figure is of type {type(figure).__name__}: give a spec, a Figure or a dict of make_spec's")
+    known = {*_PAPER, *_VIEW, *_FIGURE}
+    for name in look:
+        if name not in known:
+            raise TypeError(f"{name!r} is nothing that a figure has: give any of {', '.join(sorted(known))}")
+    view = _replaced(figure.view, {name: look[name] for name in _VIEW if name in look})
+    view.check(figure.spec)
+    if "beside" in look and isinstance(look["beside"], Mapping):
+        look["beside"] = specs.edited(figure.spec, **look["beside"])
+    if "heads" in look:
+        look["heads"] = tuple(look["heads"])
+    chosen = {name: look[name] for name in _FIGURE if name in look}
+    figure = msgspec.structs.replace(figure, **chosen, view=view, paper=_paper(figure.paper, look))
+    _write_figure(Path(path), figure)
+    return Path(path)
+
+
+def _paper(paper: Paper, look: Mapping[str, Any]) -> Paper:
+    """``paper`` with what ``look`` says of it."""
+    fields = {name: look[name] for name in _PAPER if name in look and name != "size"}
+    size = look.get("size")
+    if isinstance(size, str):
+        fields["width"], fields["height"], fields["dpi"] = parse_size(size)
+    elif size is not None:
+        try:
+            fields["width"], fields["height"] = (int(side) for side in size)
+        except (TypeError, ValueError):
+            raise SpecError("size", f"size is {size!r}: give (width, height) or a text such as 1920x1080") from None
+        fields["dpi"] = None
+    sheet: Paper = _replaced(paper, fields)
+    return sheet
+
+
+def _replaced(struct: Any, fields: Mapping[str, Any]) -> Any:
+    """``struct`` with other fields, checked as if they came from a file."""
+    kept = {name: getattr(struct, name) for name in struct.__struct_fields__}
+    return convert(type(struct), {**kept, **fields}, {**specs.CHOICES, "theme": specs.THEMES})
+
+
+def _write_figure(path: Path, figure: Figure) -> None:
+    from attnviz import rendering  # noqa: PLC0415
+    from attnviz.application import borrowed_application  # noqa: PLC0415
+
+    borrowed_application()
+    rendering.write_figure(path, figure)
+
+
+# -------------------------------------------------------------------------------------------------------------- show
+
+
+class Shown:
+    """Given weights as a picture, in a notebook: the last line of a cell shows it."""
+
+    def __init__(self, png: bytes) -> None:
+        self._png = png
+
+    def _repr_png_(self) -> bytes:
+        return self._png
+
+
+def show(
+    weights: Any = None, tokens: Any = None, *, q: Any = None, k: Any = None,
+    path: str | os.PathLike[str] | None = None,
+    layer: int | None = None, heads: int | Sequence[int] | None = None, mask: Any = None, scale: float | None = None,
+    title: str | None = None, size: Size = (1920, 1080), theme: str = "light",
+) -> Path | Shown | None:  # fmt: skip
+    """Show weights that one already has: in a file, in a notebook, or in a window that blocks until it is closed.
+
+    ``weights`` are (queries, keys), (heads, queries, keys) or (layers, heads, queries, keys), or a list of layers such
+    as transformers' ``attentions`` with a batch of one: NumPy arrays or tensors of any real dtype, on any device. Four
+    axes are layers of heads, never a batch. Numbers below 0 or above 1 are shown as scores, on a scale that diverges
+    from 0. ``tokens`` name the keys, of which the queries are the last, or are two lists: of the queries, of the keys.
+    ``mask`` is "causal" or bool (queries, keys), True where a query may look: what it hides is then told from what is
+    0 by itself, and framed in red where it is not 0. A picture has one ``layer``, the last unless another is asked for;
+    in the window any can be chosen. ``heads`` are some of them.
+
+    With ``q`` and ``k``, (heads, tokens, d) or (tokens, d), the engine computes what is looked at, so that any length
+    will do; ``scale`` None is 1/√d.
+
+    With ``path`` the file is written, its ending says in which format, and its path returned. In a notebook an object
+    is returned that shows itself. Else a window opens; with no display attnviz.png is written, and a line says where.
+    Raises `ValueError` or `TypeError` with a sentence, and `RuntimeError` where a file cannot be written.
+    """
+    look = {"size": size, "theme": theme} | ({} if title is None else {"title": title})
+    if q is not None or k is not None:
+        _refuse_both(weights, q, k, layer, heads)
+        return _show_computed(q, k, tokens, mask, scale, path, look)
+    if weights is None:
+        raise TypeError("there is nothing to show: give weights, or q=… and k=…")
+    if scale is not None:
+        raise ValueError(f"scale is {scale:g}, but weights are computed already: leave it out, or give q=… and k=…")
+    from attnviz import given as arrays  # noqa: PLC0415
+
+    given = arrays.read(weights, tokens, mask)
+    count, wanted = len(given.layers), _heads(heads, len(given.layers[0]))
+    layer = _layer(layer, count)
+    paper = _paper(Paper(), look)
+    if path is None and not _in_notebook():
+        _open_given(given, layer, wanted, paper)
+        return None
+    from attnviz.showing import given_drawing, png_of, write_given  # noqa: PLC0415
+
+    if path is not None:
+        write_given(Path(path), given, layer, wanted, paper)
+        return Path(path)
+    return Shown(png_of(given_drawing(given, layer, wanted, paper), paper))
+
+
+def _refuse_both(weights: Any, q: Any, k: Any, layer: Any, heads: Any) -> None:
+    if weights is not None:
+        raise TypeError("weights and q, k are two things to show: give one")
+    if q is None or k is None:
+        raise TypeError(f"{'q' if k is None else 'k'} is given without {'k' if k is None else 'q'}: give both")
+    for name, value in ("layer", layer), ("heads", heads):
+        if value is not None:
+            raise TypeError(f"{name} chooses among given weights: with q and k give those of the heads you want")
+
+
+def _layer(layer: int | None, count: int) -> int:
+    if layer is None:
+        return count - 1
+    if not hasattr(layer, "__index__") or not -count <= layer < count:
+        last = f"0 to {count - 1}" if count > 1 else "0"
+        raise ValueError(f"layer is {layer!r}, but there {'are' if count > 1 else 'is'} {count}: give {last}")
+    return operator.index(layer) % count
+
+
+def _heads(heads: int | Sequence[int] | None, count: int) -> tuple[int, ...]:
+    """The heads that are asked for, () for all of them."""
+    if heads is None:
+        return ()
+    listed = tuple(heads) if isinstance(heads, Iterable) else (heads,)
+    for head in listed:
+        if not hasattr(head, "__index__") or not 0 <= head < count:
+            raise ValueError(f"heads has {head!r}: heads count from 0 to {count - 1}")
+    wanted = tuple(map(operator.index, listed))
+    if not wanted or len(set(wanted)) < len(wanted):
+        raise ValueError(f"heads is {heads!r}: give some heads, each once, or None for all of them")
+    return wanted
+
+
+def _in_notebook() -> bool:
+    """Whether a notebook's kernel runs this."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return "IPKernelApp" in getattr(shell, "config", {})
+
+
+def _open_given(given: Given, layer: int, heads: tuple[int, ...], paper: Paper) -> None:
+    from attnviz.application import borrowed_application, is_unseen  # noqa: PLC0415
+    from attnviz.showing import write_given  # noqa: PLC0415
+
+    application = borrowed_application()
+    if is_unseen():
+        _write_unseen(lambda path: write_given(path, given, layer, heads, paper))
+        return
+    from attnviz.given_window import GivenWindow  # noqa: PLC0415
+
+    GivenWindow(application, given, layer, heads, paper).run()
+
+
+def _write_unseen(write: Callable[[Path], object]) -> None:
+    """No window can be shown: a picture in the current folder (or a temporary one), and one line that says so."""
+    from attnviz import screens  # noqa: PLC0415
+    from attnviz.files import FileProblem  # noqa: PLC0415
+
+    for folder in (Path.cwd, partial(tempfile.mkdtemp, prefix="attnviz-")):
+        path = Path(folder()) / "attnviz.png"
+        try:
+            write(path)
+        except FileProblem as problem:
+            why = problem
+        else:
+            words = f"no window can be shown ({screens.why_no_window()}); it was written to {path}"
+            sys.stderr.write(f"attnviz: {words}\n")
+            return
+    raise why
+
+
+# ------------------------------------------------------------------------------------------------ queries and keys
+
+
+def _show_computed(
+    q: Any, k: Any, tokens: Any, mask: Any, scale: float | None, path: str | os.PathLike[str] | None,
+    look: Mapping[str, Any],
+) -> Path | Shown | None:  # fmt: skip
+    """Queries and keys through the engine: they lie in a file of their own until this process ends."""
+    spec = _spec_of(q, k, tokens, mask, scale)
+    if path is not None:
+        return render(spec, path, **look)
+    if _in_notebook():
+        with tempfile.TemporaryDirectory(prefix="attnviz-") as folder:
+            return Shown(render(spec, Path(folder, "shown.png"), **look).read_bytes())
+    from attnviz.application import borrowed_application, is_unseen  # noqa: PLC0415
+
+    borrowed_application()
+    if is_unseen():
+        _write_unseen(lambda path: render(spec, path, **look))
+        return None
+    from PySide6.QtCore import QSettings  # noqa: PLC0415
+
+    from attnviz import app  # noqa: PLC0415
+
+    settings = QSettings(str(_own_folder() / "window.ini"), QSettings.Format.IniFormat)  # nobody's last session
+    settings.setValue("dark", look["theme"] == "dark")
+    app.run_window((spec, View()), platform_was_ours=False, settings=settings)
+    return None
+
+
+def _spec_of(q: Any, k: Any, tokens: Any, mask: Any, scale: float | None) -> AttentionSpec:
+    import numpy as np  # noqa: PLC0415
+
+    from attnviz import tensor_files  # noqa: PLC0415
+    from attnviz.given import as_array, checked_mask, strings  # noqa: PLC0415
+
+    queries, keys = (_vectors(as_array(value, name), name) for value, name in ((q, "q"), (k, "k")))
+    (n_queries, n_keys) = queries.shape[-2], keys.shape[-2]
+    wide = np.result_type(queries, keys)
+    saved: dict[str, Any] = {"q": queries.astype(wide), "k": keys.astype(wide)}
+    if tokens is not None:
+        saved["tokens"] = np.array(strings(tokens), np.str_)
+    file = _own_folder() / "qk.npz"
+    np.savez(file, **saved)
+    fields: dict[str, Any] = {"mask": "none", "training": False, "dtype": wide.name}
+    if scale is not None:
+        fields["scale"] = float(scale)
+    if mask is not None:
+        fields["mask"] = "neg-inf"
+        visible = checked_mask(mask, n_queries, n_keys)
+        if visible is not None:
+            np.save(file.with_name("mask.npy"), visible)
+            fields["mask_shape"] = tensor_files.describe_mask(file.with_name("mask.npy"))
+    return specs.make_spec(tensor_files.describe_qk(file), **fields)
+
+
+def _vectors(array: Any, name: str) -> Any:
+    """``array`` as (heads, tokens, d) of floating-point numbers."""
+    import numpy as np  # noqa: PLC0415
+
+    if array.ndim == 4 and array.shape[0] == 1:
+        array = array[0]
+    if array.ndim not in (2, 3) or 0 in array.shape:
+        also = (
+            f", a batch of {array.shape[0]}: give one item, {name}[0]"
+            if array.ndim == 4
+            else ": give (heads, tokens, d)"
+        )
+        raise ValueError(f"{name} has shape {array.shape}{also}")
+    narrow = array.dtype.kind == "f" and array.dtype.itemsize <= 4
+    return np.asarray(array if narrow and array.dtype.itemsize == 4 else array.astype(np.float32 if narrow else float))
+
+
+def _own_folder() -> Path:
+    """A new folder that goes when this process ends."""
+    folder = Path(tempfile.mkdtemp(prefix="attnviz-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder

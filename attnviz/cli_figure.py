@@ -1,0 +1,183 @@
+"""What the command line says of a figure: what it shows, its paper, what moves. A scene's file has the same words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+import msgspec
+
+from attnviz.cli_options import asked_for, changed, spec_options
+from attnviz.figure_questions import question_of
+from attnviz.figures import ANIMATES, SHOWS, Figure
+from attnviz.questions import Question
+from attnviz.spec import QUERY_KEY_STAGES, THEMES, AttentionSpec, SpecError, View, make_spec, parse_size
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _Size(click.ParamType[tuple[int, int, float | None]]):
+    name = "WxH"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, int, float | None]:
+        if isinstance(value, tuple):
+            return value
+        try:
+            return parse_size(str(value))
+        except SpecError as error:
+            return self.fail(str(error), param, ctx)
+
+
+class _Heads(click.ParamType[tuple[int, ...]]):
+    name = "N,M,…"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        if isinstance(value, tuple):
+            return value
+        try:
+            return tuple(int(part) for part in str(value).split(","))
+        except ValueError:
+            return self.fail(f"{value!r} are no heads: give their numbers from 0, by commas, such as 0,3", param, ctx)
+
+
+class _Pairs(click.ParamType[tuple[str, str]]):
+    name = "NAME=VALUE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
+        if isinstance(value, tuple):
+            return value
+        name, equals, text = str(value).partition("=")
+        if not equals or not name.strip():
+            return self.fail(f"{value!r}: give NAME=VALUE, such as mask=none", param, ctx)
+        return name.strip(), text
+
+
+PAPER_OPTIONS: Final[dict[str, click.Option]] = {}
+"""Options of a sheet by the field that they set; its size is ``--size``."""
+
+FIGURE_OPTIONS: Final[dict[str, click.Option]] = {}
+"""Options of a figure by the field that they set, and ``size``."""
+
+
+def _option(options: dict[str, click.Option], field: str, *names: str, **settings: Any) -> None:
+    options[field] = click.Option([*names, field], **{"default": None, **settings})
+
+
+_option(PAPER_OPTIONS, "theme", "--theme", type=click.Choice(THEMES), help="Colours of the sheet.")
+_option(PAPER_OPTIONS, "title", "--title", help='Words above (default: what it shows); "" for none.')
+_option(PAPER_OPTIONS, "caption", "--caption/--no-caption", help="The settings that matter.")
+_option(PAPER_OPTIONS, "legend", "--legend/--no-legend", help="What masked, zero, dropped and NaN cells look like.")
+_option(PAPER_OPTIONS, "colour_bar", "--colour-bar/--no-colour-bar", help="The colours and their numbers.")
+_option(PAPER_OPTIONS, "labels", "--labels/--no-labels", help="Names of tokens and axes.")
+_option(PAPER_OPTIONS, "numbers", "--numbers/--no-numbers", help="Numbers in cells that have room for them.")
+_option(PAPER_OPTIONS, "decimals", "--decimals", type=int, help="Digits of numbers in cells.")
+_option(PAPER_OPTIONS, "type_scale", "--type-scale", type=float, help="All type so many times as large.")
+_option(PAPER_OPTIONS, "real_text", "--real-text/--outlines", help="Text of an SVG as text, which needs a font.")
+
+_option(FIGURE_OPTIONS, "size", "--size", type=_Size(), help="Pixels (1920x1080), or paper: 8.5x6cm, 17x8cm@600dpi.")
+_option(FIGURE_OPTIONS, "shows", "--shows", type=click.Choice(SHOWS), help="What is on the sheet (heads).")
+_option(FIGURE_OPTIONS, "heads", "--pick", type=_Heads(), help="Only these heads, from 0, by commas.")
+_option(FIGURE_OPTIONS, "row", "--row", type=int, help="The query that a row, a gallery or a study looks at.")
+_option(
+    FIGURE_OPTIONS, "beside", "--beside", type=_Pairs(), multiple=True, default=(),
+    help="What differs in B, for --shows a-b, difference or row, such as mask=none.",
+)  # fmt: skip
+_option(
+    FIGURE_OPTIONS, "question", "--ask", type=_Pairs(), multiple=True, default=(),
+    help="A study's own option, such as draws=100.",
+)  # fmt: skip
+_option(FIGURE_OPTIONS, "animates", "--animate", type=click.Choice(ANIMATES[1:]), help="What moves, for a GIF.")
+_option(FIGURE_OPTIONS, "frames", "--frames", type=int, help="Pictures of a GIF, at most (12).")
+_option(FIGURE_OPTIONS, "seconds", "--seconds", type=float, help="Time of each of them (0.8).")
+
+
+def figure_options(function: F) -> F:
+    """Add every option of a figure, of its paper, and of a spec and view."""
+    spec_options(function)
+    params = [*FIGURE_OPTIONS.values(), *PAPER_OPTIONS.values()]
+    function.__click_params__.extend(reversed(params))  # type: ignore[attr-defined]
+    return function
+
+
+def figure_for(options: Mapping[str, Any], *, idle_fill: bool = False) -> Figure:
+    """The figure that the options describe, beginning with that of ``--spec`` where it is a picture.
+
+    ``idle_fill`` lets a fill stand that the mask leaves aside. Raises `SpecError`.
+    """
+    own = {name: options[name] for name in (*FIGURE_OPTIONS, *PAPER_OPTIONS) if options.get(name) not in (None, ())}
+    rest = {name: value for name, value in options.items() if name not in FIGURE_OPTIONS and name not in PAPER_OPTIONS}
+    base = _remembered(rest.get("spec_file"))
+    spec, view = asked_for(rest, idle_fill=idle_fill) or (make_spec(), base.view)
+    size = own.pop("size", None)
+    sheet = {name: own.pop(name) for name in PAPER_OPTIONS if name in own}
+    if size is not None:
+        sheet |= {"width": size[0], "height": size[1], "dpi": size[2]}
+    fields: dict[str, Any] = {
+        name: own[name] for name in ("shows", "heads", "row", "animates", "frames", "seconds") if name in own
+    }
+    if "heads" in fields:
+        view = msgspec.structs.replace(view, head=None)
+    if "beside" in own:
+        fields["beside"] = changed(spec, dict(own["beside"]))
+    elif base.beside is not None and spec != base.spec:
+        fields["beside"] = None
+    paper = _replaced(base.paper, sheet)
+    figure: Figure = _replaced(base, {"question": None, **fields, "spec": spec, "view": view, "paper": paper})
+    if "question" in own:
+        figure = _replaced(figure, {"question": _asked(question_of(figure), dict(own["question"]))})
+    elif figure.shows == base.shows and spec == base.spec:
+        figure = _replaced(figure, {"question": base.question})
+    return figure
+
+
+def _remembered(path: str | None) -> Figure:
+    """The figure of a picture; a new one where ``path`` is another file, or none."""
+    from attnviz import remembered
+
+    if path is None or Path(path).suffix.lower() not in remembered.PICTURES:
+        return Figure()
+    figure: Figure = remembered.recall(Path(path))
+    return figure
+
+
+def _replaced(struct: Any, fields: Mapping[str, Any]) -> Any:
+    """``struct`` with other fields, checked again."""
+    kept = {name: getattr(struct, name) for name in struct.__struct_fields__}
+    return type(struct)(**{**kept, **fields})
+
+
+def _asked(question: Question, pairs: Mapping[str, Any]) -> Question:
+    """``question`` with its own fields as they are written on the command line. Raises `SpecError`."""
+    kinds = {field.name: field.type for field in msgspec.structs.fields(type(question))}
+    given: dict[str, Any] = {}
+    for name, text in pairs.items():
+        field = name.replace("-", "_")
+        if field not in kinds or field == "spec":
+            known = ", ".join(one for one in kinds if one != "spec")
+            raise SpecError("ask", f"{question.name} is not asked for {name}: give one of {known}")
+        value: Any = text.split(",") if isinstance(text, str) and "tuple" in str(kinds[field]) else text
+        try:
+            given[field] = msgspec.convert(value, kinds[field], strict=False)
+        except msgspec.ValidationError as error:
+            raise SpecError("ask", f"{name} is {text!r}: {error}") from None
+    made: Question = _replaced(question, given)
+    return made
+
+
+def clipped(spec: AttentionSpec, view: View) -> View:
+    """``view`` with its rows and columns cut at the map's edges. Raises `SpecError` where they begin beyond them."""
+    if view.stage not in QUERY_KEY_STAGES or (view.rows is None and view.cols is None):
+        return view
+    from attnviz import inputs
+
+    spans = {}
+    for field, size in zip(("rows", "cols"), inputs.count_tokens(spec.source), strict=True):
+        span = getattr(view, field)
+        if span is not None and span[0] >= size:
+            raise SpecError(field, f"{field} begins at {span[0]:,}, but the map has {size:,}: begin below that")
+        spans[field] = None if span is None else (span[0], min(span[1], size))
+    return msgspec.structs.replace(view, **spans)

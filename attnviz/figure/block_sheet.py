@@ -1,0 +1,301 @@
+"""A figure of several blocks on one sheet: what stands above them, the blocks, and what stands below."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from PySide6.QtCore import QCoreApplication, QRectF, Qt
+from PySide6.QtGui import QFont, QPainter
+
+from attnviz.figure.arranging import Measured, arranged
+from attnviz.figure.blocks import GAP, Block, paint_lines
+from attnviz.figure.cells import paint_swatch
+from attnviz.figure.drawing import Drawing, Step
+from attnviz.figure.fonts import draw_text, load_fonts, sized, text_width
+from attnviz.figure.map_blocks import MapsBlock
+from attnviz.figure.paper_layout import line_of, margin_of
+from attnviz.figure.places import Box
+from attnviz.figure.styles import Style, style_of_theme
+from attnviz.figure.tables import ink_of
+from attnviz.figure.units import unit_of
+from attnviz.figure.words import SEPARATOR, wrapped
+from attnviz.frames import CellClass
+from attnviz.spec import Paper
+
+_TITLE, _PRINTED_TITLE, _SENTENCE, _SECOND, _SMALL = 22, 16, 16, 14, 13
+_PRINTED_SENTENCE: Final = 13
+_LARGER: Final = (1.3, 1.2, 1.1)
+"""Blocks with much room on a slide are drawn so much larger, type and all."""
+
+_SMALLEST: Final = 0.3
+_LARGE_FROM: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contents:
+    """What a figure shows, before anything has a place.
+
+    ``title`` what it is, ``circumstances`` the settings that matter, ``sentence`` what came out, in the ink of
+    ``role``. ``blocks`` stand in reading order; where there is no room for all, those are kept that weigh most
+    together, and the sheet says so. ``captions`` stand below, and ``notes``, each with a name: they explain, and are
+    left out before any block is. The sentence goes where it leaves room for no block at all.
+    """
+
+    title: str
+    blocks: tuple[Block, ...]
+    circumstances: str = ""
+    sentence: str = ""
+    role: str = "ink"
+    captions: tuple[str, ...] = ()
+    notes: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Line:
+    """A line of words in its box."""
+
+    words: str
+    box: Box
+    font: QFont
+    role: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Swatch:
+    """A look of cells that are no numbers, and its word."""
+
+    kind: CellClass | None
+    words: str
+    box: Box
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Plan:
+    """Where everything stands; the blocks at a ``unit`` of their own."""
+
+    lines: tuple[_Line, ...]
+    swatches: tuple[_Swatch, ...]
+    placed: tuple[tuple[Block, Box], ...]
+    unit: float
+
+
+class BlocksDrawing(Drawing):
+    """``contents`` laid out on ``paper``. Needs a QGuiApplication: words are measured."""
+
+    def __init__(self, contents: Contents, paper: Paper) -> None:
+        load_fonts()
+        self._paper = paper
+        self._plan = _Layout(contents, paper).plan()
+
+    @property
+    def size(self) -> tuple[int, int]:
+        return self._paper.size
+
+    @property
+    def style(self) -> Style:
+        return style_of_theme(self._paper.theme)
+
+    @property
+    def has_large_cells(self) -> bool:
+        rows = (
+            box.height / max(one.frame.rows[1] for one in block.maps) / len(block.maps)
+            for block, box in self._plan.placed
+            if isinstance(block, MapsBlock)
+        )
+        return all(high >= _LARGE_FROM for high in rows)
+
+    @property
+    def boxes(self) -> tuple[Box, ...]:
+        """Everything that is drawn, none of it over another."""
+        plan = self._plan
+        return (
+            *(line.box for line in plan.lines), *(one.box for one in plan.swatches), *(box for _, box in plan.placed)
+        )  # fmt: skip
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """Names of the blocks that have room."""
+        return tuple(block.name for block, _ in self._plan.placed)
+
+    def paint(self, painter: QPainter, step: Step) -> None:
+        load_fonts()
+        plan, style = self._plan, self.style
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        for line in plan.lines:
+            painter.setFont(line.font)
+            painter.setPen(ink_of(line.role, style))
+            paint_lines(painter, line.box, (line.words,), line.box.height)
+        unit = unit_of(self._paper)
+        painter.setFont(sized(_SMALL * unit))
+        for swatch in plan.swatches:
+            self._paint_swatch(painter, swatch, unit)
+        painter.restore()
+        for done, (block, box) in enumerate(plan.placed, 1):
+            painter.save()
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            block.paint(painter, box, style, plan.unit, self._paper)
+            painter.restore()
+            step(done / len(plan.placed))
+
+    def _paint_swatch(self, painter: QPainter, swatch: _Swatch, unit: float) -> None:
+        box, side = swatch.box, _SMALL * unit
+        square = QRectF(box.x, box.y + (box.height - side) / 2, side, side)
+        paint_swatch(painter, square, swatch.kind, self.style)
+        painter.setPen(self.style.muted)
+        left = side + 6 * unit
+        rect = QRectF(box.x + left, box.y, box.width - left, box.height)
+        draw_text(painter, rect, Qt.AlignmentFlag.AlignLeft, swatch.words)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Foot:
+    """What stands below the blocks, which end at ``top``."""
+
+    lines: tuple[_Line, ...]
+    swatches: tuple[_Swatch, ...]
+    top: float
+
+
+class _Layout:
+    """One figure on its way to its places."""
+
+    def __init__(self, contents: Contents, paper: Paper) -> None:
+        self.contents, self.paper = contents, paper
+        self.unit, self.printed = unit_of(paper), paper.dpi is not None
+        self.line = line_of(self.unit, printed=self.printed)
+        self.margin = margin_of(self.unit, printed=self.printed)
+        self.width = max(paper.width - 2 * self.margin, 1.0)
+        self.measured = {id(block): Measured(block) for block in contents.blocks}
+
+    def plan(self) -> _Plan:
+        """As much as there is room for; at the worst one block, in smaller type than it should have."""
+        contents = self.contents
+        main = max(contents.blocks, key=lambda block: block.weight)
+        ways = [(told, kept) for told in (True, False) for kept in _subsets(contents.blocks) if main in kept]
+        for told, kept in ways[: None if contents.sentence else len(ways) // 2]:
+            head, y = self._head(told=told)
+            for count in range(len(contents.notes), -1, -1):
+                foot = self._foot(kept, contents.notes[:count], self._missing(kept, count, told=told))
+                found = self._placed(kept, self._area(y, foot))
+                if found is not None:
+                    return self._planned(head, foot, kept, *found)
+        head, y = self._head(told=False)
+        foot = self._foot((main,), (), self._missing((main,), 0, told=not contents.sentence))
+        area, boxes, times = self._area(y, foot), None, 1.0
+        while boxes is None and times > _SMALLEST:
+            times *= 0.95
+            boxes = arranged((main,), area, self.unit * times, GAP * self.unit * times)
+        return self._planned(head, foot, (main,), self.unit * times, boxes or [area])
+
+    def _missing(self, kept: Sequence[Block], notes: int, *, told: bool) -> list[str]:
+        """Names of what has no room beside the blocks ``kept`` and the first ``notes``."""
+        contents = self.contents
+        words = [] if told else [QCoreApplication.translate("Figure", "what came out, in words")]
+        others = [block.name for block in contents.blocks if block not in kept]
+        return [*words, *others, *(name for name, _ in contents.notes[notes:])]
+
+    def _area(self, y: float, foot: _Foot) -> Box:
+        return Box(self.margin, y, self.width, max(foot.top - y, 1.0))
+
+    @staticmethod
+    def _planned(
+        head: Sequence[_Line], foot: _Foot, blocks: Sequence[Block], unit: float, boxes: Sequence[Box]
+    ) -> _Plan:  # fmt: skip
+        return _Plan((*head, *foot.lines), foot.swatches, tuple(zip(blocks, boxes, strict=True)), unit)
+
+    def _placed(self, blocks: Sequence[Block], area: Box) -> tuple[float, list[Box]] | None:
+        """The largest type at which every block still has room to spare, and the boxes."""
+        gap, measured = GAP * self.unit, [self.measured[id(block)] for block in blocks]
+        for times in () if self.printed else _LARGER:
+            unit = self.unit * times
+            boxes = arranged(measured, area, unit, gap)
+            if boxes is not None and all(
+                one.worth((box.width, box.height), unit) >= block.comfort
+                for one, block, box in zip(measured, blocks, boxes, strict=True)
+            ):
+                return unit, boxes
+        boxes = arranged(measured, area, self.unit, gap)
+        return None if boxes is None else (self.unit, boxes)
+
+    def _head(self, *, told: bool) -> tuple[list[_Line], float]:
+        """What stands above the blocks, and where they begin."""
+        contents, paper, unit = self.contents, self.paper, self.unit
+        title = contents.title if paper.title is None else paper.title
+        title_px, sentence_px = (
+            (_PRINTED_TITLE, _PRINTED_SENTENCE) if self.printed else (_TITLE, _SENTENCE)
+        )  # fmt: skip
+        lines: list[_Line] = []
+        y = self.margin
+        y = self._add(lines, title, sized(title_px * unit), "ink", y, self.line * (1.25 if self.printed else 1.4))
+        if paper.caption:
+            y = self._add(lines, contents.circumstances, sized(_SECOND * unit), "muted", y, self.line)
+        if contents.sentence and told:
+            y += 3 * unit if lines else 0
+            high = self.line if self.printed else self.line * 1.1
+            whole = contents.sentence.replace(SEPARATOR, "\u00a0·\u00a0")  # "1 · cat" is one word in a sentence
+            y = self._add(lines, whole, sized(sentence_px * unit), contents.role, y, high)
+        return lines, y + (8 * unit if lines else 0)
+
+    def _foot(
+        self, blocks: Sequence[Block], notes: Sequence[tuple[str, str]], left_out: Sequence[str]
+    ) -> _Foot:  # fmt: skip
+        """What stands below the blocks."""
+        unit = self.unit
+        font = sized(_SMALL * unit)
+        said = [*(note for _, note in notes), *self.contents.captions] if self.paper.caption else []
+        if left_out:
+            words = QCoreApplication.translate("Figure", "no room here for: {parts}")
+            said.append(words.format(parts=", ".join(left_out)))
+        count = sum(len(wrapped(font, text, self.width)) for text in said)
+        swatches, rows = self._swatches(blocks) if self.paper.legend else ((), 0)
+        edge = self.margin * 0.6
+        y = self.paper.height - edge - (count + rows) * self.line
+        placed = tuple(_Swatch(one.kind, one.words, one.box.moved(0, y)) for one in swatches)
+        lines: list[_Line] = []
+        top = y + rows * self.line
+        for text in said:
+            top = self._add(lines, text, font, "muted", top, self.line)
+        return _Foot(tuple(lines), placed, y - (8 * unit if lines or placed else self.margin * 0.4))
+
+    def _swatches(self, blocks: Sequence[Block]) -> tuple[tuple[_Swatch, ...], int]:
+        """The legend of all maps in lines from 0 on, and how many lines these are."""
+        kinds = dict.fromkeys(kind for block in blocks if isinstance(block, MapsBlock) for kind in block.looks)
+        font, unit, found = sized(_SMALL * self.unit), self.unit, []
+        x, row = self.margin, 0
+        for kind in kinds:
+            words = _look_words(kind)
+            wide = (_SMALL + 6) * unit + text_width(font, words) + 1
+            if x > self.margin and x + wide > self.margin + self.width:
+                x, row = self.margin, row + 1
+            found.append(_Swatch(kind, words, Box(x, row * self.line, wide, self.line)))
+            x += wide + 18 * unit
+        return tuple(found), row + 1 if found else 0
+
+    def _add(self, lines: list[_Line], text: str, font: QFont, role: str, y: float, high: float) -> float:
+        for words in wrapped(font, text, self.width):
+            lines.append(_Line(words, Box(self.margin, y, self.width, high), font, role))
+            y += high
+        return y
+
+
+def _subsets(blocks: Sequence[Block]) -> list[tuple[Block, ...]]:
+    """Every choice of ``blocks`` but none, those that weigh most together first."""
+    chosen = [
+        tuple(block for n, block in enumerate(blocks) if places >> n & 1) for places in range(1, 1 << len(blocks))
+    ]
+    return sorted(chosen, key=lambda kept: -sum(block.weight for block in kept))
+
+
+def _look_words(kind: CellClass | None) -> str:
+    words = {
+        CellClass.MASKED: QCoreApplication.translate("Figure", "masked"),
+        CellClass.ZERO: QCoreApplication.translate("Figure", "zero"),
+        CellClass.DROPPED: QCoreApplication.translate("Figure", "dropped"),
+        CellClass.PADDED: QCoreApplication.translate("Figure", "padded"),
+    }
+    if kind is None:
+        return QCoreApplication.translate("Figure", "peeking: must not be seen, and is")
+    return words.get(kind, "NaN")

@@ -1,0 +1,33 @@
+"""Frames made as coarse as the paper they are drawn on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from attnviz import colour
+from attnviz.figure.grid import Window
+from attnviz.figure.places import Box
+from attnviz.frames import CellClass, Frame
+
+
+def fitted(frame: Frame, colours: str, room: Box, window: Window | None = None) -> Frame:
+    """``frame`` with no more pixels than ``room`` has for ``window`` of it (None: for all of it).
+
+    The brightest of each square of them, a power of two a side. Means and shares cannot be had from pixels again: a
+    frame of them stays as it is.
+    """
+    top, bottom, left, right = window or (*map(float, frame.rows), *map(float, frame.cols))
+    cells = max((bottom - top) / max(room.height, 1), (right - left) / max(room.width, 1))  # for one pixel of the sheet
+    factor = 1
+    while frame.level * factor < cells:
+        factor *= 2
+    if factor == 1 or frame.pooling != "max":
+        return frame
+    ordinary = frame.classes & CellClass.ORDINARY != 0
+    values = np.where(ordinary, frame.values, -np.inf)
+    values = colour.pooled(values, factor, np.maximum)
+    classes = colour.pooled(frame.classes, factor, np.bitwise_or)
+    rgb = colour.pool_pixels(frame.rgb, frame.scale, colours, factor)
+    return replace(frame, level=frame.level * factor, values=values, classes=classes, rgb=rgb)

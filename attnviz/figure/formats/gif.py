@@ -1,0 +1,120 @@
+"""Pictures that follow one another, as a GIF that runs for ever. Needs Pillow, which comes with the extra *anim*."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QImage, QPainter
+
+from attnviz.figure.drawing import Step
+from attnviz.files import write_whole
+from attnviz.spec import MAX_PIXELS, SpecError
+
+SUFFIX: Final = ".gif"
+_MOST_COLOURS: Final = 256
+_SHORTEST, _LONGEST = 0.02, 655.0  # browsers slow down what is shorter; GIF has 16 bits of hundredths
+_ALL_COLOURS: Final = 1 << 24
+_AT_A_TIME: Final = 4096
+_PREPARED: Final = 0.5  # of the time; the rest is compressing
+
+
+def write_animation(
+    path: Path, images: Iterable[QImage], seconds: float | Sequence[float], remembered: str,
+    step: Step = lambda _done: None, *, count: int | None = None,
+) -> None:  # fmt: skip
+    """Write ``images`` of one size as a GIF, each shown for ``seconds``, or for its own of them.
+
+    All share one palette. Up to 256 colours are kept exactly; of more, the most frequent are, and each other becomes
+    the nearest of these. What is transparent is shown on white. ``remembered`` is the comment. ``count`` says how many
+    images there will be, which ``step`` needs to tell a share of them. Whatever ends it, an older file stays as it
+    was. Any thread. Raises `SpecError` without Pillow, without images, for times that cannot be and for more pixels
+    than memory should hold, and `files.FileProblem`.
+    """
+    image_module = _pillow()
+    frames: list[npt.NDArray[np.uint32]] = []
+    for image in images:
+        frames.append(_pixels(image))
+        if frames[-1].shape != frames[0].shape:
+            raise ValueError(f"frame {len(frames) - 1} has another size than the first: {image.size()}")
+        if len(frames) * frames[0].size > MAX_PIXELS:
+            raise SpecError("size", f"{len(frames)} frames of this size are more than an animation holds: give less")
+        step(_PREPARED * min(len(frames) / count, 1.0) if count else 0.0)
+    if not frames:
+        raise SpecError("frames", "there are no frames to make an animation of")
+    times = _times(seconds, len(frames))
+    palette, places = _palette(frames)
+    height, width = frames[0].shape
+    drawn = []
+    for pixels in frames:
+        drawn.append(image_module.frombytes("P", (width, height), places[pixels].tobytes()))
+        drawn[-1].putpalette(palette.tobytes())
+    step(_PREPARED)
+    first, *others = drawn
+    write_whole(
+        path,
+        lambda file: first.save(
+            file, format="GIF", save_all=True, append_images=others, duration=times, loop=0, optimize=False,
+            comment=remembered.encode(),
+        ),
+    )  # fmt: skip
+    step(1.0)
+
+
+def _pillow() -> Any:
+    try:
+        from PIL import Image  # noqa: PLC0415 (an extra)
+    except ImportError:
+        raise SpecError("path", 'a GIF needs Pillow: pip install "attnviz[anim]"') from None
+    return Image
+
+
+def _times(seconds: float | Sequence[float], count: int) -> list[int]:
+    """Milliseconds of each frame, whole hundredths of a second."""
+    each = [seconds] * count if isinstance(seconds, int | float) else list(seconds)
+    if len(each) != count:
+        raise SpecError("seconds", f"seconds has {len(each)} numbers for {count} frames: give one, or one a frame")
+    for time in each:
+        if not (math.isfinite(time) and _SHORTEST <= time <= _LONGEST):
+            raise SpecError("seconds", f"seconds is {time:g}: give {_SHORTEST} to {_LONGEST:g} a frame, such as 0.5")
+    return [10 * round(100 * time) for time in each]
+
+
+def _pixels(image: QImage) -> npt.NDArray[np.uint32]:
+    """``image`` as 0x00RRGGBB (height, width)."""
+    if image.hasAlphaChannel():
+        ground = QImage(image.size(), QImage.Format.Format_RGB32)
+        ground.fill(Qt.GlobalColor.white)
+        painter = QPainter(ground)
+        painter.drawImage(0, 0, image)
+        painter.end()
+        image = ground
+    image = image.convertToFormat(QImage.Format.Format_RGB32)
+    rows = np.frombuffer(image.constBits(), "<u4").reshape(image.height(), image.bytesPerLine() // 4)
+    return rows[:, : image.width()] & np.uint32(0xFFFFFF)
+
+
+def _palette(frames: Sequence[npt.NDArray[np.uint32]]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
+    """Red, green and blue (n, 3) of at most 256 colours, and the place of every colour's nearest among them."""
+    counts = np.zeros(_ALL_COLOURS, np.int64)
+    for pixels in frames:
+        counts += np.bincount(pixels.ravel(), minlength=_ALL_COLOURS)
+    found = np.flatnonzero(counts)
+    kept = found[np.argsort(-counts[found], kind="stable")[:_MOST_COLOURS]]
+    colours, others = _parts(kept), np.setdiff1d(found, kept)
+    places = np.zeros(_ALL_COLOURS, np.uint8)
+    places[kept] = np.arange(len(kept))
+    for start in range(0, len(others), _AT_A_TIME):
+        some = others[start : start + _AT_A_TIME]
+        away = ((_parts(some)[:, None].astype(np.int32) - colours) ** 2).sum(axis=2)
+        places[some] = away.argmin(axis=1)
+    return colours, places
+
+
+def _parts(colours: npt.NDArray[np.intp]) -> npt.NDArray[np.uint8]:
+    return np.stack([colours >> 16 & 255, colours >> 8 & 255, colours & 255], axis=1).astype(np.uint8)

@@ -1,0 +1,275 @@
+"""One row on paper: its keys one below the other, the scores, a bar for each weight, and what they add up to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from PySide6.QtCore import QCoreApplication, QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QPen
+
+from attnviz.figure import cells, marks
+from attnviz.figure.drawing import Drawing, Step
+from attnviz.figure.fonts import draw_text, load_fonts, sized, text_width
+from attnviz.figure.labels import PERCENT_UP_TO_KEYS
+from attnviz.figure.paper_layout import line_of, margin_of
+from attnviz.figure.plots import Bars, Plot, paint_plot
+from attnviz.figure.styles import Style, style_of_theme
+from attnviz.figure.units import unit_of
+from attnviz.figure.words import wrapped
+from attnviz.frames import CellClass, Outline, RowStages, RowStory, Values
+from attnviz.spec import Paper
+
+_LEFT, _RIGHT = Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignRight
+_LEAST_LINE: Final = 17.0  # × unit: rows of keys lower than this become a plot
+_MOST_LINE: Final = 110.0
+_TITLE, _PRINTED_TITLE, _SECOND, _SMALL = 22, 16, 14, 13
+_NAME_EMS: Final = 9.0
+_GAP: Final = 12.0
+_SIGNS: Final = {CellClass.MASKED: "×", CellClass.NAN: "NaN", CellClass.DROPPED: "∅", CellClass.ZERO: "0"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column of numbers: its heading, its words key by key, and its width in pixels."""
+
+    heading: str
+    words: tuple[str, ...]
+    width: float
+
+
+class RowDrawing(Drawing):
+    """``story``'s row in ``outline``'s names. Where keys are too many for a line each, their weights are a plot.
+
+    Bars with a dashed edge are the weights of the state before, where the story has one.
+    """
+
+    has_large_cells = True
+
+    def __init__(self, story: RowStory, outline: Outline, paper: Paper) -> None:
+        load_fonts()
+        self.paper, self._story, self._outline = paper, story, outline
+        self.unit = unit_of(paper)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        return self.paper.size
+
+    @property
+    def style(self) -> Style:
+        return style_of_theme(self.paper.theme)
+
+    @property
+    def title(self) -> str:
+        """What stands above, in the largest type."""
+        if self.paper.title is not None:
+            return self.paper.title
+        row = self._story.now
+        place = row.row + len(self._outline.tokens) - self._outline.n_queries
+        token = self._outline.tokens[place] if 0 <= place < len(self._outline.tokens) else ""
+        named = f"{row.row} · {token}" if token and token != str(row.row) else str(row.row)
+        return QCoreApplication.translate("Figure", "query {0}, head {1}").format(named, row.head)
+
+    def paint(self, painter: QPainter, step: Step) -> None:
+        paper, unit, style, row = self.paper, self.unit, self.style, self._story.now
+        printed = paper.dpi is not None
+        margin, line = margin_of(unit, printed=printed), line_of(unit, printed=printed)
+        width, y = paper.width - 2 * margin, margin
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if self.title:
+            painter.setFont(sized((_PRINTED_TITLE if printed else _TITLE) * unit))
+            painter.setPen(style.ink)
+            draw_text(painter, QRectF(margin, y, width, line * 1.5), _LEFT, self.title)
+            y += line * 1.5
+        painter.setPen(style.muted)
+        if paper.caption:
+            painter.setFont(sized(_SECOND * unit))
+            y = _write(painter, marks.circumstances(row.spec), QRectF(margin, y, width, line)) + 6 * unit
+        feet = self._feet() if paper.caption else []
+        painter.setFont(sized(_SMALL * unit))
+        lines = [part for words in feet for part in wrapped(painter.font(), words, width)]
+        low = paper.height - margin * 0.6 - line * len(lines)
+        for n, words in enumerate(lines):
+            draw_text(painter, QRectF(margin, low + n * line, width, line), _LEFT, words)
+        self._paint_keys(painter, QRectF(margin, y, width, max(low - y - 8 * unit, 1)))
+        painter.restore()
+        step(1.0)
+
+    def _feet(self) -> list[str]:
+        """What the row adds up to, what it mixes, what dashed edges are, and where the numbers come from."""
+        row = self._story.now
+        total, _ = marks.row_sum(float(row.stages[row.last].sum()))
+        said = [f"Σ = {total}"]
+        context = row.stages.get("dropped_context", row.stages.get("context"))
+        if context is not None and len(context) <= 8:
+            dims = self._outline.dims if len(self._outline.dims) == len(context) else ()
+            named = [f"{dims[n]} " if dims else "" for n in range(len(context))]
+            parts = [f"{name}{marks.cell_number(float(x), 2)}" for name, x in zip(named, context, strict=True)]
+            said.append(QCoreApplication.translate("Figure", "context: {0}").format(" · ".join(parts)))
+        if self._story.before is not None:
+            said.append(QCoreApplication.translate("Figure", "dashed: the state before"))
+        return [" · ".join(said), self._outline.origin]
+
+    # ------------------------------------------------------------------------------------------------------------ keys
+
+    def _names(self) -> tuple[str, ...]:
+        n_keys = len(self._story.now.hidden)
+        tokens = self._outline.tokens
+        return tokens if len(tokens) == n_keys else tuple(map(str, range(n_keys)))
+
+    def _paint_keys(self, painter: QPainter, area: QRectF) -> None:
+        names = self._names()
+        line = area.height() / (len(names) + 1)
+        if line < _LEAST_LINE * self.unit:
+            self._paint_plot(painter, area)
+            return
+        line = min(line, _MOST_LINE * self.unit)
+        self._paint_lines(painter, QRectF(area.left(), area.top(), area.width(), line * (len(names) + 1)), names, line)
+
+    def _paint_plot(self, painter: QPainter, area: QRectF) -> None:
+        row, before = self._story.now, self._story.before
+        edges = np.arange(len(row.hidden) + 1) - 0.5
+        words = QCoreApplication.translate("Figure", "weight")
+        bars = [Bars(edges, row.stages[row.last], words if before is not None else "")]
+        if before is not None:
+            label = QCoreApplication.translate("Figure", "before")
+            bars.append(Bars(edges, before.stages[before.last], label, "muted", outline=True))
+        plot = Plot(bars=tuple(bars), x_label=QCoreApplication.translate("Figure", "key"), y_label=words)
+        paint_plot(painter, area, plot, self.style, self.unit)
+
+    def _paint_lines(self, painter: QPainter, area: QRectF, names: Sequence[str], line: float) -> None:
+        unit, style, row = self.unit, self.style, self._story.now
+        px = min(max(0.36 * line, 13 * unit), 32 * unit)
+        font = sized(px)
+        painter.setFont(font)
+        name_w = min(max(text_width(font, name) for name in names), _NAME_EMS * px, area.width() * 0.3)
+        columns = self._columns(px)
+        gap = _GAP * unit
+        x = area.left() + name_w + gap
+        for column in columns:
+            self._write_column(painter, column, QRectF(x, area.top(), column.width, line), line, px)
+            x += column.width + gap
+        weights = self._weight_words(px)
+        bars = QRectF(x, area.top() + line, max(area.right() - x - weights.width - gap, 1), area.height() - line)
+        heading = marks.stage_title(row.last)
+        painter.setFont(sized(_SMALL * unit))
+        painter.setPen(style.muted)
+        draw_text(painter, QRectF(x, area.top(), bars.width() + gap + weights.width, line), _LEFT, heading)
+        most = self._largest()
+        painter.setFont(font)
+        for n, name in enumerate(names):
+            y = area.top() + (n + 1) * line
+            painter.setPen(style.muted if row.masked[n] else style.ink)
+            draw_text(painter, QRectF(area.left(), y, name_w, line), _RIGHT, name)
+            self._paint_bar(painter, QRectF(bars.left(), y + 0.16 * line, bars.width(), 0.68 * line), n, most)
+            painter.setPen(style.leak if _peeks(row, n) else style.muted if row.masked[n] else style.ink)
+            draw_text(painter, QRectF(area.right() - weights.width, y, weights.width, line), _RIGHT, weights.words[n])
+
+    def _largest(self) -> float:
+        rows = [row for row in (self._story.now, self._story.before) if row is not None]
+        found = [float(np.nanmax(np.where(np.isfinite(w), w, np.nan))) for w in map(_weights, rows) if _any_number(w)]
+        return max([*found, 0.0])
+
+    def _paint_bar(self, painter: QPainter, room: QRectF, key: int, most: float) -> None:
+        row, before, style, unit = self._story.now, self._story.before, self.style, self.unit
+        track = QColor(style.hairline)
+        painter.fillRect(QRectF(room.left(), room.bottom(), room.width(), max(unit, 1)), track)
+        weight = float(_weights(row)[key])
+        kind = _kind(row, key)
+        if kind != CellClass.ORDINARY:
+            side = min(room.height(), room.width())
+            cells.paint_swatch(painter, QRectF(room.left(), room.top(), side, side), kind, style)
+        elif most > 0:
+            colour = style.leak if _peeks(row, key) else style.accent
+            painter.fillRect(
+                QRectF(room.left(), room.top(), room.width() * max(weight, 0.0) / most, room.height()), colour
+            )
+        if before is None or most <= 0:
+            return
+        earlier = float(_weights(before)[key])
+        if math.isfinite(earlier) and earlier > 0:
+            painter.setPen(QPen(style.ink, max(unit, 1), Qt.PenStyle.DashLine))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRect(QRectF(room.left(), room.top(), room.width() * earlier / most, room.height()))
+
+    def _columns(self, px: float) -> list[_Column]:
+        """The scores before the mask acts, where the row has them and a narrow sheet leaves room."""
+        row = self._story.now
+        if self.paper.width < 420 * self.unit or not self.paper.numbers or "scaled_scores" not in row.stages:
+            return []
+        decimals = 2 if self.paper.decimals is None else self.paper.decimals
+        scores = row.stages["scaled_scores"]
+        words = tuple(_fixed(float(x), decimals) for x in scores)
+        return [self._column(marks.stage_title("scaled_scores"), words, px)]
+
+    def _weight_words(self, px: float) -> _Column:
+        row, decimals = self._story.now, self.paper.decimals
+        if not self.paper.numbers:
+            return _Column("", ("",) * len(row.hidden), 0.0)
+        words = []
+        for key, weight in enumerate(map(float, _weights(row))):
+            kind = _kind(row, key)
+            if kind != CellClass.ORDINARY:
+                words.append(_SIGNS[kind])
+            elif decimals is None and len(row.hidden) <= PERCENT_UP_TO_KEYS:
+                words.append(marks.percentage(weight))
+            else:
+                words.append(marks.formatted(weight, "short" if decimals is None else str(decimals)))
+        return self._column("", tuple(words), px)
+
+    def _column(self, heading: str, words: tuple[str, ...], px: float) -> _Column:
+        font, small = sized(px), sized(_SMALL * self.unit)
+        width = max([text_width(small, heading), *(text_width(font, word) for word in words)])
+        return _Column(heading, words, width)
+
+    def _write_column(self, painter: QPainter, column: _Column, top: QRectF, line: float, px: float) -> None:
+        row = self._story.now
+        painter.setFont(sized(_SMALL * self.unit))
+        painter.setPen(self.style.muted)
+        draw_text(painter, top, _RIGHT, column.heading)
+        painter.setFont(sized(px))
+        for n, words in enumerate(column.words):
+            painter.setPen(self.style.muted if row.masked[n] else self.style.ink)
+            draw_text(painter, QRectF(top.left(), top.top() + (n + 1) * line, top.width(), line), _RIGHT, words)
+
+
+def _fixed(value: float, decimals: int) -> str:
+    if math.isnan(value):
+        return "NaN"
+    return f"{value:.{decimals}f}".replace("inf", "∞").replace("-", "−")
+
+
+def _weights(row: RowStages) -> Values:
+    return row.stages[row.last]
+
+
+def _any_number(weights: Values) -> bool:
+    return bool(np.isfinite(weights).any())
+
+
+def _kind(row: RowStages, key: int) -> CellClass:
+    """What a key's last weight is, as the maps tell it."""
+    if math.isnan(float(_weights(row)[key])):
+        return CellClass.NAN
+    if row.masked[key]:
+        return CellClass.MASKED
+    if row.last == "dropped_weights" and row.dropped is not None and row.dropped[key]:
+        return CellClass.DROPPED
+    return CellClass.ZERO if float(_weights(row)[key]) == 0 else CellClass.ORDINARY
+
+
+def _peeks(row: RowStages, key: int) -> bool:
+    """Whether the key is one that the mask's shape hides, and is seen all the same."""
+    return bool(row.hidden[key] and not row.masked[key])
+
+
+def _write(painter: QPainter, text: str, first: QRectF) -> float:
+    """Write ``text`` in lines from ``first`` on; where they end."""
+    lines = wrapped(painter.font(), text, first.width())
+    for n, words in enumerate(lines):
+        draw_text(painter, first.translated(0, n * first.height()), _LEFT, words)
+    return first.top() + len(lines) * first.height()

@@ -1,0 +1,242 @@
+"""Maps of heads on paper: laid out first, since only then is known what is to be computed for them, and then drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from types import MappingProxyType
+
+from PySide6.QtCore import QCoreApplication, QRectF, Qt
+from PySide6.QtGui import QColor, QFont, QPainter
+
+from attnviz.figure import layout, marks, paint
+from attnviz.figure.drawing import Drawing, Step
+from attnviz.figure.fitting import fitted
+from attnviz.figure.fonts import draw_text, load_fonts, sized
+from attnviz.figure.paper_layout import SheetWords, margin_of, paper_layout
+from attnviz.figure.styles import Style, style_of_theme
+from attnviz.figure.units import unit_of
+from attnviz.figure.words import wrapped
+from attnviz.frames import Outline, level_for
+from attnviz.session import Cell, Picture
+from attnviz.spec import QUERY_KEY_STAGES, AttentionSpec, Paper, View, Viewport
+
+_LARGE_FROM = 2.0
+_TITLE, _PRINTED_TITLE, _SECOND, _SMALL = 22, 16, 14, 13
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """Where everything stands on ``paper``: the panels shown, their places, and the cells that each map shows.
+
+    ``title`` and ``headings`` are what stands above, in lines; the captions below have as many lines as the layout.
+    """
+
+    paper: Paper
+    panels: tuple[str, ...]
+    plan: layout.FigureLayout
+    rows: layout.Span
+    cols: layout.Span
+    shape: tuple[int, int]
+    title: str
+    headings: tuple[str, ...]
+
+    @property
+    def is_part(self) -> bool:
+        """Whether a window of the map is shown rather than all of it."""
+        return (self.rows, self.cols) != ((0, self.shape[0]), (0, self.shape[1]))
+
+    @property
+    def window(self) -> paint.Window:
+        """The cells shown, as the painter takes them."""
+        return float(self.rows[0]), float(self.rows[1]), float(self.cols[0]), float(self.cols[1])
+
+    @property
+    def has_large_cells(self) -> bool:
+        """Whether a cell is several rows of pixels high."""
+        return self.plan.panels[0].map_rect.height >= _LARGE_FROM * (self.rows[1] - self.rows[0])
+
+    @property
+    def viewport(self) -> Viewport:
+        """What to compute: as many pixels as a map has on the sheet, of the cells that it shows."""
+        place = self.plan.panels[0].map_rect
+        pixels = (max(1, int(place.height)), max(1, int(place.width)))
+        return Viewport(pixels=pixels, rows=self.rows, cols=self.cols) if self.is_part else Viewport(pixels=pixels)
+
+
+def lay_out(
+    outline: Outline, spec: AttentionSpec, view: View, paper: Paper, heads: tuple[int, ...] = (),
+    about: str | None = None,
+) -> Sheet:  # fmt: skip
+    """``view`` of ``outline`` on ``paper``, its window clipped: ``heads`` alone, else the head of the view, else all.
+
+    ``about`` stands under the title in place of the settings of ``spec``, for numbers that no spec computes.
+    Needs a QGuiApplication: words are measured.
+    """
+    load_fonts()
+    panels = outline.panels
+    wanted = tuple(f"head:{head}" for head in heads or (() if view.head is None else (view.head,)))
+    if wanted and set(wanted) <= set(panels):
+        panels = wanted
+    rows, cols = layout.clipped(outline, view.rows, view.cols)
+    shape = layout.map_shape(outline)
+    unit, printed = unit_of(paper), paper.dpi is not None
+    width = max(paper.width - 2 * margin_of(unit, printed=printed), 1)
+    title = marks.stage_title(outline.stage) if paper.title is None else paper.title
+    second = marks.circumstances(spec) if about is None else about
+    headings = wrapped(sized(_SECOND * unit), second, width) if paper.caption else ()
+    words = SheetWords(
+        title=bool(title), headings=len(headings), captions=0, legend=paper.legend, colour_bar=paper.colour_bar,
+        labels=paper.labels, axes=paper.labels,
+    )  # fmt: skip
+    subject = layout.subject_of(outline, (rows, cols))
+
+    def placed(captions: int) -> Sheet:
+        plan = paper_layout(
+            subject, len(panels), paper.size, unit, replace(words, captions=captions), printed=printed
+        )  # fmt: skip
+        return Sheet(paper, panels, plan, rows, cols, shape, title, headings)
+
+    sheet = placed(2 if paper.caption else 0)
+    if not paper.caption:
+        return sheet
+    place = sheet.plan.panels[0].map_rect
+    level = max(level_for(rows[1] - rows[0], int(place.height)), level_for(cols[1] - cols[0], int(place.width)))
+    return placed(len(_captions(sheet, outline, level, view.pooling)))
+
+
+class PictureDrawing(Drawing):
+    """``picture`` on ``sheet``; blank where it has no frames. ``selected`` wears the frame of the current row."""
+
+    def __init__(self, picture: Picture, sheet: Sheet, *, selected: Cell | None = None) -> None:
+        self._sheet, self._selected = sheet, selected
+        self._frames = {
+            name: fitted(picture.frames[name], picture.view.colours, place.map_rect, sheet.window)
+            for name, place in zip(sheet.panels, sheet.plan.panels, strict=True)
+            if name in picture.frames
+        }
+        self._picture = replace(picture, frames=MappingProxyType(self._frames))
+
+    @property
+    def size(self) -> tuple[int, int]:
+        return self._sheet.paper.size
+
+    @property
+    def style(self) -> Style:
+        return style_of_theme(self._sheet.paper.theme)
+
+    @property
+    def has_large_cells(self) -> bool:
+        return self._sheet.has_large_cells
+
+    def paint(self, painter: QPainter, step: Step) -> None:
+        load_fonts()
+        sheet, outline, style, paper = self._sheet, self._picture.outline, self.style, self._sheet.paper
+        if outline is None:
+            return
+        places = dict(zip(sheet.panels, sheet.plan.panels, strict=True))
+        self._paint_words(painter, outline)
+        for done, (name, frame) in enumerate(self._frames.items(), 1):
+            paint.paint_panel(
+                painter, places[name], frame, outline, style, window=sheet.window, numbers=paper.numbers,
+                decimals=paper.decimals, selected=self._selected,
+            )  # fmt: skip
+            step(done / len(self._frames))
+
+    def _paint_words(self, painter: QPainter, outline: Outline) -> None:
+        """Everything on the sheet that is not a panel: headings, axes, colour bar, captions and legend."""
+        sheet, plan, style = self._sheet, self._sheet.plan, self.style
+        said = [sheet.title] if sheet.title else []
+        title = (sized((_TITLE if sheet.paper.dpi is None else _PRINTED_TITLE) * plan.unit), style.ink)
+        small = (sized(_SECOND * plan.unit), style.muted)
+        pens = [*([title] if sheet.title else []), *[small] * len(sheet.headings)]
+        _write_lines(painter, plan.headings, [*said, *sheet.headings], pens)
+        if not self._frames:
+            return
+        first = next(iter(self._frames.values()))
+        if sheet.paper.colour_bar:
+            paint.paint_colour_bar(painter, plan, first, self._picture.view, style)
+        if plan.axes:
+            _name_axes(painter, plan, outline, style)
+        counted = bool(marks.legend_entries(self._picture, present_only=True))
+        captions = _captions(sheet, outline, first.level, first.pooling, counted=counted)[: len(plan.captions)]
+        _write_lines(painter, plan.captions, captions, [(sized(_SMALL * plan.unit), style.muted)] * len(captions))
+        if sheet.paper.legend:
+            bare = replace(plan, captions=())
+            paint.paint_legend(painter, bare, self._picture, style, window=sheet.window, present_only=True)
+
+
+def _write_lines(
+    painter: QPainter, boxes: tuple[layout.Box, ...], texts: list[str] | tuple[str, ...],
+    pens: list[tuple[QFont, QColor]],
+) -> None:  # fmt: skip
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    for box, text, (font, pen) in zip(boxes, texts, pens, strict=False):
+        painter.setFont(font)
+        painter.setPen(pen)
+        draw_text(painter, QRectF(*box), Qt.AlignmentFlag.AlignLeft, text)
+    painter.restore()
+
+
+def _name_axes(painter: QPainter, plan: layout.FigureLayout, outline: Outline, style: Style) -> None:
+    """What a row is, turned, and what a column is."""
+    rows, cols = axis_names(outline.stage)
+    beside, below = (QRectF(*box) for box in plan.axes)
+    draw = partial(draw_text, painter)
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setFont(sized(_SMALL * plan.unit))
+    painter.setPen(style.muted)
+    draw(below, Qt.AlignmentFlag.AlignHCenter, cols)
+    painter.translate(beside.center())
+    painter.rotate(-90)
+    turned = QRectF(-beside.height() / 2, -beside.width() / 2, beside.height(), beside.width())
+    draw(turned, Qt.AlignmentFlag.AlignHCenter, rows)
+    painter.restore()
+
+
+def axis_names(stage: str) -> tuple[str, str]:
+    """What a row and what a column of a stage's map is."""
+    if stage in QUERY_KEY_STAGES:
+        return QCoreApplication.translate("Figure", "query"), QCoreApplication.translate("Figure", "key")
+    return QCoreApplication.translate("Figure", "token"), QCoreApplication.translate("Figure", "dimension")
+
+
+# ---------------------------------------------------------------------------------------------------------- captions
+
+
+def _captions(sheet: Sheet, outline: Outline, level: int, pooling: str, *, counted: bool = True) -> tuple[str, ...]:
+    """The lines below the maps: which cells are shown, what a pixel is, and where the numbers come from."""
+    unit = sheet.plan.unit
+    width = max(sheet.paper.width - 2 * margin_of(unit, printed=sheet.paper.dpi is not None), 1)
+    said = (sheet_caption(sheet, outline, level, pooling, counted=counted), outline.origin)
+    return tuple(line for text in said for line in wrapped(sized(_SMALL * unit), text, width))
+
+
+def sheet_caption(sheet: Sheet, outline: Outline, level: int, pooling: str, *, counted: bool = True) -> str:
+    """Which cells of the map are shown, where it is a part; what a pixel is, where it covers several cells."""
+    parts = [_window_words(sheet, outline.stage)] if sheet.is_part else []
+    if level > 1:
+        parts.append(marks.pixel_words(level, pooling))
+    if sheet.is_part and sheet.paper.legend and counted:
+        parts.append(QCoreApplication.translate("Figure", "counts are of the whole map"))
+    return " · ".join(parts)
+
+
+def _window_words(sheet: Sheet, stage: str) -> str:
+    """Such as "queries 1,024–2,047 × keys 0–1,023 of 131,072"; both lengths where they differ."""
+    n_rows, n_cols = sheet.shape
+    rows, cols = _span_words(sheet.rows), _span_words(sheet.cols)
+    if stage not in QUERY_KEY_STAGES:
+        words = QCoreApplication.translate("Figure", "tokens {0} of {1} × dimensions {2} of {3}")
+    elif n_rows == n_cols:
+        words = QCoreApplication.translate("Figure", "queries {0} × keys {2} of {3}")
+    else:
+        words = QCoreApplication.translate("Figure", "queries {0} of {1} × keys {2} of {3}")
+    return words.format(rows, f"{n_rows:,}", cols, f"{n_cols:,}")
+
+
+def _span_words(span: layout.Span) -> str:
+    first, last = f"{span[0]:,}", f"{span[1] - 1:,}"
+    return first if first == last else f"{first}–{last}"

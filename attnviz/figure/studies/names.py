@@ -1,0 +1,41 @@
+"""How rows, numbers and scales are told in a study, on a page and on paper."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from attnviz.colour import LINEAR_UP_TO_KEYS, choose_scale
+from attnviz.frames import Scale
+from attnviz.spec import View
+
+
+def row_name(row: int, tokens: Sequence[str], n_queries: int) -> str:
+    """The number of query ``row`` and its token: "1 · 吃"; the number alone where the token says no more.
+
+    ``tokens`` name the keys, whose last ``n_queries`` ask.
+    """
+    place = row + len(tokens) - n_queries
+    token = tokens[place] if 0 <= place < len(tokens) else ""
+    return f"{row:,} · {token}" if token and token != str(row) else f"{row:,}"
+
+
+def short_number(value: float) -> str:
+    """A number of any size in few characters: 0, 0.36, 6e−8, ∞, NaN."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    return f"{value:.2g}".replace("e-0", "e−").replace("e+0", "e").replace("e-", "e−").replace("-", "−")
+
+
+def scale_in(view: View, own: Scale, n_keys: int) -> Scale:
+    """The view's scale of short weights, where it is one for all maps; else ``own``: one number, one colour."""
+    if n_keys <= LINEAR_UP_TO_KEYS and view.norm in ("unit", "log"):
+        return choose_scale("weights", view.norm, n_keys, 0.0, own.high)
+    return own
+
+
+def bar_view(view: View) -> View:
+    """What a colour bar of such a scale is labelled as."""
+    return View(colours=view.colours, norm=view.norm if view.norm in ("unit", "log") else "auto")

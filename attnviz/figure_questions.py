@@ -1,0 +1,97 @@
+"""Which question a figure asks of its study, where it does not bring one. Without Qt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from attnviz.figures import Figure, Shows
+from attnviz.questions import Question
+from attnviz.questions.compare import CompareQuestion
+from attnviz.questions.dropout import DropoutQuestion
+from attnviz.questions.exam import EXAM_MASKS, ExamQuestion, exam_mask_of
+from attnviz.questions.forms import FormsQuestion
+from attnviz.questions.future_share import FutureShareQuestion
+from attnviz.questions.gallery import GalleryQuestion
+from attnviz.questions.heads import HeadsQuestion
+from attnviz.questions.leak import LeakQuestion
+from attnviz.questions.rounds import RoundsQuestion
+from attnviz.spec import SpecError
+
+_MOST_PIXELS: Final = 2048  # of a map of several
+_LEAST_PIXELS: Final = 64
+
+
+def question_of(figure: Figure) -> Question:
+    """What the study of ``figure`` is asked: its own question, else the one that its spec and view make.
+
+    Raises `SpecError` for a figure that is of no study, and where the spec cannot be asked.
+    """
+    make = _MAKERS.get(figure.shows)
+    if make is None:
+        raise SpecError("shows", f"shows is {figure.shows}, which asks no study: give one of {', '.join(_MAKERS)}")
+    if figure.question is None:
+        return make(figure)
+    return figure.question
+
+
+def _compare(figure: Figure) -> Question:
+    if figure.beside is None:
+        raise SpecError("beside", f"{figure.shows} compares two states: say what differs in the other one")
+    head = min(_head(figure), figure.beside.num_heads - 1)
+    return CompareQuestion.of(figure.spec, figure.beside, figure.view.stage, head, _pixels(figure))
+
+
+def _gallery(figure: Figure) -> Question:
+    return GalleryQuestion.of(figure.spec, _head(figure), _row(figure), _pixels(figure))
+
+
+def _dropout(figure: Figure) -> Question:
+    return DropoutQuestion.of(figure.spec, _head(figure), _row(figure))
+
+
+def _exam(figure: Figure) -> Question:
+    own = exam_mask_of(figure.spec)
+    return ExamQuestion(masks=EXAM_MASKS if own in EXAM_MASKS else (*EXAM_MASKS, own))
+
+
+def _forms(figure: Figure) -> Question:
+    return FormsQuestion(device=figure.spec.device)
+
+
+_MAKERS: Final[Mapping[Shows, Callable[[Figure], Question]]] = MappingProxyType(
+    {
+        "a-b": _compare,
+        "difference": _compare,
+        "gallery": _gallery,
+        "dropout": _dropout,
+        "heads-study": lambda figure: HeadsQuestion.of(figure.spec),
+        "rounds": lambda figure: RoundsQuestion.of(figure.spec, _head(figure)),
+        "exam": _exam,
+        "future-share": lambda _figure: FutureShareQuestion(),
+        "forms": _forms,
+        "leaks": lambda figure: LeakQuestion.of(figure.spec),
+    }
+)
+
+
+def _head(figure: Figure) -> int:
+    """The figure's first head, else the view's, else the first there is."""
+    head = figure.heads[0] if figure.heads else figure.view.head or 0
+    return min(head, figure.spec.num_heads - 1)
+
+
+def _row(figure: Figure) -> int:
+    """The figure's row, else the last one."""
+    from attnviz.inputs import count_tokens  # noqa: PLC0415 (torch: a figure can be described without it)
+
+    n_queries = count_tokens(figure.spec.source)[0]
+    if figure.row is not None and figure.row >= n_queries:
+        raise SpecError("row", f"row is {figure.row}: rows count from 0 to {n_queries - 1}")
+    return n_queries - 1 if figure.row is None else figure.row
+
+
+def _pixels(figure: Figure) -> int:
+    """As many pixels a side as a map of several may get on the paper."""
+    return max(min(max(figure.paper.size) // 2, _MOST_PIXELS), _LEAST_PIXELS)

@@ -1,0 +1,7 @@
+"""Damaged files by the million: ``python -m tests.fuzz scenes --cases 1000000``."""
+
+import sys
+
+from tests.fuzz.running import main
+
+sys.exit(main())

@@ -1,0 +1,118 @@
+"""The export dialog: what it offers, the paper it makes, its preview, and what it remembers."""
+
+import pytest
+from PySide6.QtCore import QSettings
+from PySide6.QtGui import QImage
+
+from attnviz.figures import Figure
+from attnviz.spec import Paper, RandomQK, View, make_spec
+from attnviz.views.export_dialog import ExportDialog
+
+SPEC = make_spec(RandomQK(length=100), num_heads=2)
+PART = View(rows=(10, 20), cols=(0, 30))
+FIGURES = [("the maps", Figure(spec=SPEC, view=PART)), ("the row", Figure(spec=SPEC, view=PART, shows="row", row=3))]
+
+
+@pytest.fixture
+def dialog_of(qtbot, tmp_path):
+    def make(**options):
+        settings = QSettings(str(tmp_path / "a.ini"), QSettings.Format.IniFormat)
+        dialog = ExportDialog(settings, FIGURES, **options)
+        qtbot.addWidget(dialog)
+        return dialog
+
+    return make
+
+
+def choose_file(dialog, path):
+    dialog.path_edit.setText(str(path))
+
+
+def test_what_is_chosen_is_what_is_asked(dialog_of, qtbot, tmp_path):
+    dialog = dialog_of(part=PART)
+    dialog.what.setCurrentIndex(1)
+    dialog.paper_size.set_value(800, 600)
+    dialog.theme.buttons["dark"].click()
+    dialog.title.setText("  One row ")
+    dialog._checks["legend"].setChecked(False)
+    choose_file(dialog, tmp_path / "maps.svg")
+    with qtbot.waitSignal(dialog.export_asked) as asked:
+        dialog._on_accepted()
+    path, figure = asked.args
+    assert path == tmp_path / "maps.svg"
+    assert (figure.shows, figure.row, figure.view) == ("row", 3, PART)
+    assert figure.paper == Paper(width=800, height=600, theme="dark", title="One row", legend=False)
+
+
+def test_the_whole_map_is_offered_where_a_part_is_on_the_screen(dialog_of):
+    dialog = dialog_of(part=PART)
+    assert dialog.figure().view == PART
+    dialog.cells.buttons["whole"].click()
+    assert (dialog.figure().view.rows, dialog.figure().view.cols) == (None, None)
+    assert dialog_of().cells.isHidden()
+
+
+def test_no_title_is_no_title(dialog_of):
+    dialog = dialog_of()
+    assert dialog.figure().paper.title is None
+    dialog._checks["heading"].setChecked(False)
+    assert dialog.figure().paper.title == ""
+    assert not dialog.title.isEnabled()
+
+
+def test_centimetres_are_pixels_at_so_many_dots_an_inch(dialog_of):
+    dialog = dialog_of()
+    size = dialog.paper_size
+    size.preset.setCurrentIndex(size.preset.findText("8.5 × 6 cm"))
+    size._on_preset()
+    paper = dialog.figure().paper
+    assert (paper.width, paper.height, paper.dpi) == (1004, 709, 300)
+    size.dpi.setValue(600)
+    assert dialog.figure().paper.size == (2008, 1417)
+    size.across.setValue(9.0)
+    assert size.preset.currentText() == "other centimetres"
+    size.preset.setCurrentIndex(1)
+    size._on_preset()
+    assert dialog.figure().paper == Paper(width=1920, height=1080)
+
+
+def test_a_choice_is_remembered_and_the_title_is_not(dialog_of, qtbot, tmp_path):
+    dialog = dialog_of()
+    dialog.paper_size.set_value(17, 9, "cm")
+    dialog.theme.buttons["print"].click()
+    dialog.title.setText("Once")
+    dialog._checks["numbers"].setChecked(False)
+    choose_file(dialog, tmp_path / "here.pdf")
+    dialog._on_accepted()
+    again = dialog_of()
+    assert again.path == tmp_path / "here.pdf"
+    assert again.figure().paper == dialog.figure().paper.__class__(
+        width=2008, height=1063, dpi=300, theme="print", numbers=False
+    )
+
+
+def test_a_name_without_a_pictures_ending_is_a_png(dialog_of, tmp_path):
+    dialog = dialog_of()
+    for name, wanted in ("maps", "maps.png"), ("v1.2", "v1.2.png"), ("a.SVG", "a.SVG"), ("a.gif", "a.gif"):
+        choose_file(dialog, tmp_path / name)
+        assert dialog.path == tmp_path / wanted
+    dialog.path_edit.setText("  ")
+    assert dialog.path is None
+    dialog._on_accepted()
+    assert dialog.result() == 0
+
+
+def test_the_preview_follows_what_is_chosen(dialog_of, qtbot):
+    dialog = dialog_of()
+    with qtbot.waitSignal(dialog.preview_asked) as asked:
+        dialog.theme.buttons["dark"].click()
+    assert asked.args[0].paper.theme == "dark"
+    image = QImage(64, 36, QImage.Format.Format_ARGB32)
+    image.fill(0)
+    dialog.show_preview(image)
+    assert dialog.preview.grab().toImage().size() == dialog.preview.size()
+    dialog.show_problem("there is no such picture")
+    assert dialog.preview.image is None
+    assert dialog.problem.text() == "there is no such picture"
+    dialog.show_preview(image)
+    assert dialog.problem.text() == ""

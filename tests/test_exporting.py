@@ -1,0 +1,101 @@
+"""Exporting from the window: what is offered, the preview through the worker, and the picture on the clipboard."""
+
+import msgspec
+import pytest
+from PySide6.QtCore import QSettings
+from PySide6.QtGui import QGuiApplication, QImage
+
+from attnviz import app
+from attnviz.engine import Engine
+from attnviz.remembered import recall
+from attnviz.spec import Paper, RandomQK, Text, View, edited, make_spec
+
+TEXT = make_spec(Text(text="the cat eats the fish"), num_heads=2, dropout=0.2, training=True)
+
+
+@pytest.fixture
+def program(qtbot, tmp_path):
+    made = app.build_window((TEXT, View()), QSettings(str(tmp_path / "a.ini"), QSettings.Format.IniFormat), Engine)
+    qtbot.addWidget(made.window)
+    made.window.show()
+    settle(qtbot, made)
+    yield made
+    made.window.close()
+    assert not made.worker.is_running()
+
+
+def settle(qtbot, program):
+    def done():
+        now = program.session.snapshot()
+        return now.picture is not None and now.picture.complete and not now.running and not now.stale
+
+    qtbot.waitUntil(done, timeout=20_000)
+
+
+def shows(program):
+    return [figure.shows for _, figure in program.exporting.offered()]
+
+
+def test_all_that_the_state_has_is_offered_and_the_page_in_sight_first_after_the_maps(program, qtbot):
+    assert shows(program)[0] == "heads"
+    assert {"row", "gallery", "dropout", "rounds", "exam", "future-share", "forms", "heads-study", "leaks"} <= {
+        *shows(program)
+    }
+    assert "difference" not in shows(program)
+    program.window.show_page("leaks")
+    assert shows(program)[1] == "leaks"
+    program.controller.edit_spec(edited(TEXT, mask="none"))
+    settle(qtbot, program)
+    figure = next(figure for _, figure in program.exporting.offered() if figure.shows == "difference")
+    assert (figure.spec.mask, figure.beside.mask) == ("neg-inf", "none")
+    program.controller.edit_spec(make_spec(RandomQK(length=8)))
+    settle(qtbot, program)
+    assert not {"heads-study", "leaks", "dropout"} & {*shows(program)}
+
+
+def test_every_offer_can_be_drawn_and_says_why_not(program, qtbot):
+    """But the exam and the forms, which take their time."""
+    program.controller.select_row(2)
+    for _, figure in program.exporting.offered():
+        if figure.shows in ("exam", "forms"):
+            continue
+        small = msgspec.structs.replace(figure, paper=Paper(width=640, height=400))
+        with qtbot.waitSignal(program.exporting.previewed, timeout=60_000) as previewed:
+            program.exporting._on_preview_asked(small)
+        _, image, problem = previewed.args
+        assert problem is None, (figure.shows, problem)
+        assert (image.width(), image.height()) == (640, 400)
+
+
+def test_the_dialog_has_its_preview_and_writes_what_it_showed(program, qtbot, tmp_path):
+    program.exporting.ask()
+    dialog = program.exporting._dialog
+    qtbot.waitUntil(lambda: dialog.preview.image is not None, timeout=20_000)
+    shown = dialog.preview.image
+    dialog.path_edit.setText(str(tmp_path / "shown.png"))
+    with qtbot.waitSignal(program.jobs.ended, timeout=20_000) as ended:
+        dialog._on_accepted()
+    assert ended.args == [tmp_path / "shown.png", None]
+    assert QImage(str(tmp_path / "shown.png")) == shown.convertToFormat(QImage.Format.Format_RGB32)
+    assert recall(tmp_path / "shown.png").spec == TEXT
+    assert program.exporting._dialog is None
+
+
+def test_what_cannot_be_drawn_is_said_in_the_dialog(program, qtbot):
+    program.exporting.ask()
+    dialog = program.exporting._dialog
+    dialog.paper_size.set_value(32_000, 32_000)
+    qtbot.waitUntil(lambda: bool(dialog.problem.text()), timeout=20_000)
+    assert dialog.problem.text().startswith("size is 32000x32000")
+    dialog.reject()
+
+
+def test_the_picture_is_copied_as_it_is_exported(program, qtbot, tmp_path):
+    with qtbot.waitSignal(program.exporting.copied, timeout=20_000):
+        program.window.actions_by_name["copy_picture"].trigger()
+    image = QGuiApplication.clipboard().image()
+    assert (image.width(), image.height()) == (1920, 1080)
+    figure = program.exporting.offered()[0][1]
+    with qtbot.waitSignal(program.jobs.ended, timeout=20_000):
+        program.exporting.export(tmp_path / "same.png", figure)
+    assert QImage(str(tmp_path / "same.png")) == image.convertToFormat(QImage.Format.Format_RGB32)
