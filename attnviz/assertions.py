@@ -5,6 +5,7 @@ Nothing here needs Qt. A failure is an `AssertionError` that says what moved, wh
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -32,10 +33,9 @@ def assert_causal(
     too.
     """
     __tracebackhide__ = True  # a failure is the caller's
-    if length < 2 or not scale > 0:
-        raise ValueError(f"length is {length} and scale {scale:g}: a test needs two tokens and a scale above 0")
+    plan = _plan(device, dtypes, length, scale, seed)
     subject = _subject(module, d_model)
-    *_, last = answers(subject, Plan((device,), _checked(dtypes), length, scale, seed, (1.0,)))
+    *_, last = answers(subject, plan)
     for reading in last.readings:
         bad = (
             reading.verdict in ("leak in the code", "cannot tell")
@@ -57,9 +57,10 @@ def assert_equivalent(
     Where names and shapes of their weights agree, ``other`` takes those of ``one`` first (``share``), in place.
     """
     __tracebackhide__ = True
+    plan = _plan(device, dtypes, length, scale, seed)
     subjects = _subject(one, d_model), _subject(other, d_model)
     shared = share_weights(one, other) if share else Shared("each as it is")
-    *_, last = compare(*subjects, Plan((device,), _checked(dtypes), length, scale, seed), shared)
+    *_, last = compare(*subjects, plan, shared)
     for found in last.found:
         if found.same == "differ":
             where = f", most at token {found.token}" if found.token is not None else ""
@@ -80,11 +81,14 @@ def _subject(module: Callable[..., Any], d_model: int | None) -> Subject:
     return subject if d_model is None else Subject(name, subject.run, d_model, subject.call)
 
 
-def _checked(dtypes: Sequence[str]) -> tuple[str, ...]:
+def _plan(device: str, dtypes: Sequence[str], length: int, scale: float, seed: int) -> Plan:
+    """One scale in each of ``dtypes``. Raises ValueError for what cannot be tested."""
+    if length < 2 or not 0 < scale < math.inf:
+        raise ValueError(f"length is {length} and scale {scale:g}: a test needs two tokens and a scale above 0")
     odd = [name for name in dtypes if name not in DTYPES]
-    if odd:
-        raise ValueError(f"dtypes are {', '.join(DTYPES)}, not {', '.join(odd)}")
-    return tuple(dtypes)
+    if odd or not dtypes:
+        raise ValueError(f"dtypes are {', '.join(DTYPES)}, not {', '.join(odd) or 'none of them'}")
+    return Plan((device,), tuple(dtypes), length, scale, seed, (1.0,))
 
 
 def _said(subject: Subject, reading: Reading, pattern: str) -> str:

@@ -303,7 +303,7 @@ def changed(spec: AttentionSpec, pairs: Mapping[str, Any]) -> AttentionSpec:
         option = options[field]
         kind = click.BOOL if option.is_flag else option.type
         try:
-            given[field] = kind.convert(text, option, None)
+            given[field] = kind.convert(text, option, None) if isinstance(text, str) else text
         except click.BadParameter as error:
             raise SpecError(field, f"{name} is {text!r}: {error.message}") from None
     source = _source({field: given.pop(field) for field in SOURCE_OPTIONS if field in given}, spec)

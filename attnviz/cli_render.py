@@ -14,7 +14,7 @@ import msgspec
 from attnviz.cli_figure import clipped, figure_for, figure_options
 from attnviz.figures import Figure
 from attnviz.screens import use_offscreen
-from attnviz.spec import AttentionSpec, MaskFile, SpecError, stages_of
+from attnviz.spec import AttentionSpec, MaskFile, SpecError
 
 _LEAST_MEMORY: Final = 1_000_000
 IMAGES: Final = (".png", ".svg", ".pdf", ".gif")
@@ -72,8 +72,8 @@ def render_command(leave: Callable[..., object], say: Callable[[str], object]) -
         _write(figure, image, data, save_spec, memory, say)
         spec = figure.spec
         dropped = f"dropped_{spec.dropout_site}"
-        plain = image is not None and figure.shows == "heads" and figure.view.stage == "weights"
-        if plain and spec.drops and options["stage"] is None and dropped in stages_of(spec):
+        plain = image is not None and figure.shows == "heads" and figure.animates == "nothing"
+        if plain and spec.drops and figure.view.stage == "weights" and options["stage"] is None:
             say(f"dropout acts after this stage: see --stage {dropped}")
         return 0
 

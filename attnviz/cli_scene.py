@@ -258,9 +258,8 @@ def scene_command(state_file: Callable[[], Path]) -> click.Command:
         from attnviz import scene_files
 
         text = scene_files.built_in(lesson) if lesson is not None else scene_text(state_file())
-        stream = click.get_binary_stream("stdout")  # UTF-8, whatever the terminal's own
-        stream.write(text.encode())
-        stream.flush()
+        sys.stdout.buffer.write(text.encode())  # UTF-8, whatever the terminal's own
+        sys.stdout.buffer.flush()
         return 0
 
     return scene

@@ -33,7 +33,7 @@ PAGES: Final[Mapping[str, Shows]] = {
 class Exporting(QObject):
     """Exports for one window. Thread: the GUI's; ``previewed`` comes from the worker's, to a slot of this one."""
 
-    previewed = Signal(int, object, object)  # the preview's number; an image, or None and a sentence
+    previewed = Signal(int, object, object)  # the preview's number; an image or None; why there is none, or a remark
     copied = Signal(object, object)  # an image for the clipboard, or None and a sentence
 
     def __init__(
@@ -142,7 +142,7 @@ class Exporting(QObject):
     def _draw(
         self, figure: Figure, called_off: Callable[[], bool], tell: Callable[[QImage | None, str | None], object]
     ) -> None:
-        """Have the worker draw ``figure``; ``tell``, a signal's emit, gets the image, or None and a sentence."""
+        """Have the worker draw ``figure``; ``tell``, a signal's emit, gets an image or None, a sentence or None."""
 
         def job(engine: EngineLike, pause: Pause) -> None:
             from attnviz import rendering  # noqa: PLC0415 (torch)
@@ -152,14 +152,14 @@ class Exporting(QObject):
                 own = rendering.beside(engine)
                 if own is None:
                     return
-                drawing, _ = rendering.drawing_of(figure, own, lambda: pause() or called_off())
+                drawing, remarks = rendering.drawing_of(figure, own, lambda: pause() or called_off())
                 image = image_of(drawing, figure.paper)
             except rendering.Cancelled:
                 return
             except (RuntimeError, SpecError) as error:
                 tell(None, str(error))
             else:
-                tell(image, None)
+                tell(image, " · ".join(remarks) or None)
 
         self._controller.run_job(job)
 
@@ -168,7 +168,7 @@ class Exporting(QObject):
         if self._dialog is None or number != self._wanted:
             return
         if image is not None:
-            self._dialog.show_preview(image)
+            self._dialog.show_preview(image, problem or "")
         else:
             self._dialog.show_problem(problem or "")
 

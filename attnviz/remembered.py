@@ -34,6 +34,7 @@ from attnviz.questions.heads import HeadsQuestion
 from attnviz.questions.leak import LeakQuestion
 from attnviz.questions.rounds import RoundsQuestion
 from attnviz.spec import AttentionSpec, SpecError, View
+from attnviz.spec.checks import one_line
 from attnviz.spec.text import from_fields, to_fields
 
 MOST_BYTES: Final = 8 << 20
@@ -175,9 +176,7 @@ def _recalled(data: bytes, name: str) -> Figure:
             return Figure(spec=spec, view=view)
         return _of_version(fields)
     except SpecError as error:
-        said = str(error)
-        said = said if len(said) <= _MOST_SAID else said[:_MOST_SAID] + "…"
-        raise SpecError(error.field, f"{name} cannot be opened: {said}") from None
+        raise SpecError(error.field, f"{name} cannot be opened: {one_line(str(error), _MOST_SAID)}") from None
     except (ValueError, OverflowError, RecursionError):
         raise SpecError("file", f"{name} is damaged: what it remembers is no JSON") from None
 

@@ -32,6 +32,7 @@ from attnviz.spec import (
 )  # fmt: skip
 
 if TYPE_CHECKING:
+    from attnviz.figure.block_sheet import BlocksDrawing
     from attnviz.figure.drawing import Drawing
 
 _ATTEMPTS = 3
@@ -188,7 +189,9 @@ def drawing_of(
     from attnviz.figure.row_sheet import RowDrawing  # noqa: PLC0415
 
     if figure.shows not in ("heads", "row"):
-        return _study_drawing(figure, engine, cancelled, step), ()
+        drawing = _study_drawing(figure, engine, cancelled, step)
+        left_out = ", ".join(drawing.left_out)
+        return drawing, (f"this size has no room for {left_out}",) if left_out else ()
     outline = _outline(engine, figure.spec, figure.view, cancelled)
     if figure.shows == "row":
         row = outline.n_queries - 1 if figure.row is None else figure.row
@@ -212,14 +215,14 @@ def drawing_of(
 
 def _study_drawing(
     figure: Figure, engine: Engine, cancelled: Callable[[], bool], step: Callable[[float], object]
-) -> Drawing:
+) -> BlocksDrawing:
     *_, last = _study_drawings(replace(figure, frames=1), engine, cancelled, step)
     return last
 
 
 def _study_drawings(
     figure: Figure, engine: Engine, cancelled: Callable[[], bool], step: Callable[[float], object]
-) -> Iterator[Drawing]:
+) -> Iterator[BlocksDrawing]:
     """The study's answers as they come in, at most ``frames`` of them, the last one among them."""
     from attnviz import studies  # noqa: PLC0415 (torch)
     from attnviz.figure.studies import drawing_of as drawn  # noqa: PLC0415 (Qt)

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from attnviz.spec import AttentionSpec, SpecError, View
-from attnviz.spec.checks import convert
+from attnviz.spec.checks import convert, one_line
 from attnviz.spec.text import as_text, from_fields, to_fields
 
 SUFFIX: Final = ".attnviz"
@@ -187,13 +187,7 @@ def _at(text: str, path: tuple[str, ...], error: SpecError) -> SpecError:
     """
     found = {key: line for key, line in _keys(text) if key[0] == path[0]}
     inside = (line for key, line in found.items() if key[-1] == path[-1])
-    return SpecError(error.field, f"line {next(inside, found.get(path[:1], 1))}: {_one_line(str(error))}")
-
-
-def _one_line(sentence: str) -> str:
-    """A sentence about any value, in one line that can be read: without the middle of what is long."""
-    said = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in sentence)
-    return said if len(said) <= 400 else f"{said[:200]} … {said[-180:]}"
+    return SpecError(error.field, f"line {next(inside, found.get(path[:1], 1))}: {one_line(str(error))}")
 
 
 def _short(value: object) -> str:

@@ -14,7 +14,14 @@ from typing import Any, Final
 Keys = tuple[str | int, ...]
 """Names of tables and keys from the outside in; the place of a table among those of its name is a number."""
 
-_APART: Final = re.compile(r'"""(?:\\.|[^\\])*?"""|\'\'\'.*?\'\'\'|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'|#[^\n]*', re.DOTALL)
+_APART: Final = re.compile(
+    r'"""(?:\\.|[^\\])*?(?:"""|\Z)|\'\'\'.*?(?:\'\'\'|\Z)|"(?:\\.|[^"\\\n])*+"?|\'[^\'\n]*+\'?|#[^\n]*+', re.DOTALL
+)
+"""Strings and comments; what is never closed is one too, so that no text takes longer than its length."""
+
+_BETWEEN: Final = re.compile(r"[^\w \t.-]+")
+_MOST_DOTS: Final = 32
+"""In one key: the memory of TOML's reader grows with their square."""
 
 
 class TomlProblem(ValueError):  # noqa: N818 (a problem, as in spec and session, not a crash)
@@ -48,6 +55,9 @@ def read_text(path: Path, kind: str, most_bytes: int) -> str:
 
 def tables_of(text: str) -> dict[str, Any]:
     """TOML's tables. Raises `TomlProblem`."""
+    for n, bare in enumerate(_bare(text)):
+        if bare.count(".") > _MOST_DOTS and any(part.count(".") > _MOST_DOTS for part in _BETWEEN.split(bare)):
+            raise TomlProblem(n + 1, f"a key has more than {_MOST_DOTS} dots: tables lie in each other too deeply")
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -80,9 +90,14 @@ def line_of(text: str, keys: Keys, name: str = "step") -> int:
     if len(keys) > 1 and isinstance(keys[1], int) and keys[1] < len(heads):
         line, end = heads[keys[1]], (*heads, len(lines))[keys[1] + 1]
         keys = keys[2:]
-    for key in keys:
+    for place, key in enumerate(keys):
         at = re.compile(rf"(?:^|[\s\[{{.,]){re.escape(str(key))}\s*[\]=.]")
-        line = next((n for n in range(line, end) if at.search(lines[n])), line)
+        found = next((n for n in range(line, end) if at.search(lines[n])), None)
+        if found is None and place == 0:  # a table at the top may stand behind others
+            found = next(
+                (n for n, text_ in enumerate(lines) if re.match(rf"\s*\[+\s*{re.escape(str(key))}\b", text_)), None
+            )
+        line = line if found is None else found
     return line + 1
 
 

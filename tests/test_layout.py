@@ -13,11 +13,11 @@ from attnviz.figure.layout import (
     map_shape,
     map_size,
     panel_layout,
-    paper_layout,
     screen_layout,
     subject_of,
 )
 from attnviz.figure.panels import COS, SIN
+from attnviz.figure.paper_layout import SheetWords, paper_layout
 from attnviz.frames import Outline, StageShape
 
 SIZES = [(1280, 800), (1920, 1080), (3840, 2160), (800, 1200), (560, 480)]
@@ -51,7 +51,9 @@ def check(plan, size):
 def test_nothing_overlaps_and_nothing_is_cut(subject, n_panels, size):
     unit = max(min(size[0] / 1600, size[1] / 1000), 0.5)
     check(figure_layout(subject, n_panels, size), size)
-    check(figure_layout(subject, n_panels, size, unit=unit, margin=32 * unit, headings=2, captions=2), size)
+    check(figure_layout(subject, n_panels, size, unit=unit, margin=32 * unit, captions=2), size)
+    for printed in (False, True):
+        check(paper_layout(subject, n_panels, size, unit, SheetWords(captions=2), printed=printed), size)
     if n_panels > 1:
         check(figure_layout(subject, n_panels, size, large_first=True), size)
 
@@ -76,6 +78,22 @@ def test_nothing_overlaps_whatever_is_drawn(
         rows, cols, row_ems, column_ems, sums=sums, titled=titled, square=square, numbered=numbered
     )  # fmt: skip
     check(figure_layout(subject, n_panels, size, large_first=large_first), size)
+
+
+@given(
+    subject=st.builds(
+        Subject, st.integers(1, 3000), st.integers(1, 3000), st.floats(0.5, 9), st.floats(0.5, 9), sums=st.booleans(),
+        titled=st.booleans(), square=st.booleans(), numbered=st.booleans(),
+    ),
+    words=st.builds(
+        SheetWords, st.booleans(), st.integers(0, 2), st.integers(0, 4), st.booleans(), st.booleans(), st.booleans(),
+        st.booleans(),
+    ),
+    n_panels=st.integers(1, 30), size=st.tuples(st.integers(640, 4000), st.integers(480, 3000)), printed=st.booleans(),
+)  # fmt: skip
+def test_nothing_overlaps_on_paper_whatever_is_drawn(subject, words, n_panels, size, printed):
+    unit = max(min(size[0] / 1120, size[1] / 700), 0.5)
+    check(paper_layout(subject, n_panels, size, unit, words, printed=printed), size)
 
 
 @given(
@@ -271,7 +289,10 @@ def test_a_window_has_a_layout_of_its_own():
     assert not part.sums  # they are of whole rows
     assert subject_of(whole, ((10, 14), (0, 20))).sums
     assert part.row_ems < 1 < part.column_ems == subject_of(whole).column_ems
-    first, second = (paper_layout(whole, 1, (800, 600), 0.6, window) for window in (None, ((10, 14), (8, 20))))
+    first, second = (
+        paper_layout(subject_of(whole, window), 1, (800, 600), 0.6, SheetWords())
+        for window in (None, ((10, 14), (8, 20)))
+    )
     assert first.panels[0].map_rect.width == first.panels[0].map_rect.height
     assert second.panels[0].map_rect.width == 3 * second.panels[0].map_rect.height
 

@@ -142,3 +142,37 @@ def test_a_leak_in_the_only_dtype_that_runs_fails():
 def test_a_test_of_nothing_is_refused(given):
     with pytest.raises(ValueError, match="two tokens"):
         assert_causal(leaky_modules.mean, 8, **given)
+
+
+@pytest.mark.parametrize("wrong", [{"length": 1}, {"scale": 0.0}, {"scale": float("nan")}, {"dtypes": ()}])
+def test_what_cannot_be_tested_is_refused_by_both(wrong):
+    with pytest.raises(ValueError, match=r"a test needs|none of them"):
+        assert_causal(nn.Linear(4, 4), **wrong)
+    with pytest.raises(ValueError, match=r"a test needs|none of them"):
+        assert_equivalent(nn.Linear(4, 4), nn.Linear(4, 4), **wrong)
+
+
+def test_a_modules_own_width_is_found_in_its_first_layer():
+    class Recurrent(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inside = nn.GRU(10, 12, batch_first=True)
+
+        def forward(self, x):
+            return self.inside(x)[0]
+
+    class Convolved(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inside = nn.Conv1d(6, 5, 3)
+
+        def forward(self, x):
+            return self.inside(nn.functional.pad(x.transpose(1, 2), (2, 0))).transpose(1, 2)
+
+    assert_causal(Recurrent(), dtypes=("float64", "float32"))
+    assert_causal(Convolved(), dtypes=("float64", "float32"))
+
+
+def test_two_are_compared_in_a_test_that_runs_without_gradients():
+    with torch.inference_mode():
+        assert_equivalent(nn.Linear(4, 4), nn.Linear(4, 4))

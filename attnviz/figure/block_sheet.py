@@ -15,6 +15,7 @@ from attnviz.figure.cells import paint_swatch
 from attnviz.figure.drawing import Drawing, Step
 from attnviz.figure.fonts import draw_text, load_fonts, sized, text_width
 from attnviz.figure.map_blocks import MapsBlock
+from attnviz.figure.matrix_map import Matrix
 from attnviz.figure.paper_layout import line_of, margin_of
 from attnviz.figure.places import Box
 from attnviz.figure.styles import Style, style_of_theme
@@ -79,6 +80,7 @@ class _Plan:
     swatches: tuple[_Swatch, ...]
     placed: tuple[tuple[Block, Box], ...]
     unit: float
+    left_out: tuple[str, ...]
 
 
 class BlocksDrawing(Drawing):
@@ -99,12 +101,12 @@ class BlocksDrawing(Drawing):
 
     @property
     def has_large_cells(self) -> bool:
-        rows = (
-            box.height / max(one.frame.rows[1] for one in block.maps) / len(block.maps)
-            for block, box in self._plan.placed
-            if isinstance(block, MapsBlock)
-        )
-        return all(high >= _LARGE_FROM for high in rows)
+        return all(place.height >= _LARGE_FROM * matrix.frame.rows[1] for matrix, place in self.maps)
+
+    @property
+    def unit(self) -> float:
+        """What type and gaps of the blocks are scaled by."""
+        return self._plan.unit
 
     @property
     def boxes(self) -> tuple[Box, ...]:
@@ -115,9 +117,21 @@ class BlocksDrawing(Drawing):
         )  # fmt: skip
 
     @property
+    def maps(self) -> tuple[tuple[Matrix, Box], ...]:
+        """Every map, and where its cells lie."""
+        unit, paper = self._plan.unit, self._paper
+        blocks = ((block, box) for block, box in self._plan.placed if isinstance(block, MapsBlock))
+        return tuple(pair for block, box in blocks for pair in block.places(box, unit, paper))
+
+    @property
     def shown(self) -> tuple[str, ...]:
         """Names of the blocks that have room."""
         return tuple(block.name for block, _ in self._plan.placed)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Names of what has no room on this sheet."""
+        return self._plan.left_out
 
     def paint(self, painter: QPainter, step: Step) -> None:
         load_fonts()
@@ -178,17 +192,18 @@ class _Layout:
         for told, kept in ways[: None if contents.sentence else len(ways) // 2]:
             head, y = self._head(told=told)
             for count in range(len(contents.notes), -1, -1):
-                foot = self._foot(kept, contents.notes[:count], self._missing(kept, count, told=told))
+                foot = self._foot(kept, contents.notes[:count])
                 found = self._placed(kept, self._area(y, foot))
                 if found is not None:
-                    return self._planned(head, foot, kept, *found)
+                    return self._planned(head, foot, kept, *found, self._missing(kept, count, told=told))
         head, y = self._head(told=False)
-        foot = self._foot((main,), (), self._missing((main,), 0, told=not contents.sentence))
+        foot = self._foot((main,), ())
         area, boxes, times = self._area(y, foot), None, 1.0
         while boxes is None and times > _SMALLEST:
             times *= 0.95
             boxes = arranged((main,), area, self.unit * times, GAP * self.unit * times)
-        return self._planned(head, foot, (main,), self.unit * times, boxes or [area])
+        missing = self._missing((main,), 0, told=not contents.sentence)
+        return self._planned(head, foot, (main,), self.unit * times, boxes or [area], missing)
 
     def _missing(self, kept: Sequence[Block], notes: int, *, told: bool) -> list[str]:
         """Names of what has no room beside the blocks ``kept`` and the first ``notes``."""
@@ -202,9 +217,11 @@ class _Layout:
 
     @staticmethod
     def _planned(
-        head: Sequence[_Line], foot: _Foot, blocks: Sequence[Block], unit: float, boxes: Sequence[Box]
+        head: Sequence[_Line], foot: _Foot, blocks: Sequence[Block], unit: float, boxes: Sequence[Box],
+        left_out: Sequence[str],
     ) -> _Plan:  # fmt: skip
-        return _Plan((*head, *foot.lines), foot.swatches, tuple(zip(blocks, boxes, strict=True)), unit)
+        placed = tuple(zip(blocks, boxes, strict=True))
+        return _Plan((*head, *foot.lines), foot.swatches, placed, unit, tuple(left_out))
 
     def _placed(self, blocks: Sequence[Block], area: Box) -> tuple[float, list[Box]] | None:
         """The largest type at which every block still has room to spare, and the boxes."""
@@ -239,16 +256,11 @@ class _Layout:
             y = self._add(lines, whole, sized(sentence_px * unit), contents.role, y, high)
         return lines, y + (8 * unit if lines else 0)
 
-    def _foot(
-        self, blocks: Sequence[Block], notes: Sequence[tuple[str, str]], left_out: Sequence[str]
-    ) -> _Foot:  # fmt: skip
+    def _foot(self, blocks: Sequence[Block], notes: Sequence[tuple[str, str]]) -> _Foot:
         """What stands below the blocks."""
         unit = self.unit
         font = sized(_SMALL * unit)
         said = [*(note for _, note in notes), *self.contents.captions] if self.paper.caption else []
-        if left_out:
-            words = QCoreApplication.translate("Figure", "no room here for: {parts}")
-            said.append(words.format(parts=", ".join(left_out)))
         count = sum(len(wrapped(font, text, self.width)) for text in said)
         swatches, rows = self._swatches(blocks) if self.paper.legend else ((), 0)
         edge = self.margin * 0.6

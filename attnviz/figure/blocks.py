@@ -88,21 +88,25 @@ class Headed:
 
     def height(self, width: float, unit: float) -> float:
         """What both take of a block's height."""
-        font = heading_font(unit)
-        above, below = len(wrapped(font, self.heading, width)), len(wrapped(font, self.note, width))
-        return (above + below) * LINE * unit + (4 * unit if above else 0) + (4 * unit if below else 0)
+        return 1e6 - self.inner(Box(0, 0, width, 1e6), unit).height
 
     def paint(self, painter: QPainter, box: Box, style: Style, unit: float) -> Box:
         """Paint both at the upper and the lower edge; what is left between them."""
         font, line = heading_font(unit), LINE * unit
         painter.setFont(font)
-        above, below = wrapped(font, self.heading, box.width), wrapped(font, self.note, box.width)
         painter.setPen(style.ink)
-        top = paint_lines(painter, box, above, line) + (4 * unit if above else 0)
-        bottom = box.bottom - len(below) * line
+        paint_lines(painter, box, wrapped(font, self.heading, box.width), line)
+        below = wrapped(font, self.note, box.width)
         painter.setPen(style.muted)
-        paint_lines(painter, Box(box.x, bottom, box.width, box.bottom - bottom), below, line)
-        return Box(box.x, top, box.width, max(bottom - (4 * unit if below else 0) - top, 1.0))
+        paint_lines(painter, Box(box.x, box.bottom - len(below) * line, box.width, line), below, line)
+        return self.inner(box, unit)
+
+    def inner(self, box: Box, unit: float) -> Box:
+        """What is left of ``box`` between the two."""
+        font, gap = heading_font(unit), 4 * unit
+        above, below = (len(wrapped(font, text, box.width)) * LINE * unit for text in (self.heading, self.note))
+        top, bottom = above + (gap if above else 0), below + (gap if below else 0)
+        return Box(box.x, box.y + top, box.width, max(box.height - top - bottom, 1.0))
 
 
 # --------------------------------------------------------------------------------------------------------------- plots

@@ -59,10 +59,13 @@ class MapsBlock:
 
     def heights(self, width: float, unit: float) -> Range:
         least = self.words.height(width, unit) + 100 * unit
-        for times in range(24):  # until maps have a size at which they can be read
-            high = least * (1 + times / 12)
-            if self.worth((width, high), unit) >= self._least_area:
-                break
+        low, high = least, 3 * least
+        for _ in range(5):  # to a height at which the maps can be read
+            middle = (low + high) / 2
+            if self.worth((width, middle), unit) >= self._least_area:
+                high = middle
+            else:
+                low = middle
         return high, math.inf
 
     @property
@@ -108,14 +111,25 @@ class MapsBlock:
     def paint(self, painter: QPainter, box: Box, style: Style, unit: float, paper: Paper) -> None:
         room = self.words.paint(painter, box, style, unit)
         bars, wide = self.bars if paper.colour_bar else (), self._bar_width(unit)
-        grid = _best(self.shown(paper), _beside(room, wide * len(bars)), unit)
-        left = min(cell.box.x for cell in grid)
-        right = max(cell.right(unit) for cell in grid)
-        spare = max(room.right - right - wide * len(bars), 0) / 2 - max(left - room.x, 0) / 2
+        grid = self._grid_in(room, unit, paper)
         for cell in grid:
-            cell.moved(spare).paint(painter, style, unit, paper)
+            cell.paint(painter, style, unit, paper)
+        right = max(cell.right(unit) for cell in grid)
         for place, bar in enumerate(bars):
-            self._paint_bar(painter, grid, right + spare + place * wide, room, style, unit, bar)
+            self._paint_bar(painter, grid, right + place * wide, room, style, unit, bar)
+
+    def places(self, box: Box, unit: float, paper: Paper) -> tuple[tuple[Matrix, Box], ...]:
+        """Each map, and where its cells lie when it is painted into ``box``."""
+        room = self.words.inner(box, unit)
+        return tuple((cell.matrix, cell.place.map_rect) for cell in self._grid_in(room, unit, paper))
+
+    def _grid_in(self, room: Box, unit: float, paper: Paper) -> list[_Cell]:
+        """The maps in the middle of ``room``, the colour bars' columns at their right."""
+        wide = self._bar_width(unit) * len(self.bars) if paper.colour_bar else 0.0
+        grid = _best(self.shown(paper), _beside(room, wide), unit)
+        left, right = min(cell.box.x for cell in grid), max(cell.right(unit) for cell in grid)
+        spare = max(room.right - right - wide, 0) / 2 - max(left - room.x, 0) / 2
+        return [cell.moved(spare) for cell in grid]
 
     def _paint_bar(
         self, painter: QPainter, grid: list[_Cell], right: float, room: Box, style: Style, unit: float,

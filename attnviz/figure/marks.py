@@ -16,6 +16,7 @@ from attnviz.figure import labels
 from attnviz.frames import CellClass, Frame, Scale
 from attnviz.session import Picture
 from attnviz.spec import QUERY_KEY_STAGES, WEIGHT_STAGES, AttentionSpec, Causal, Drawn, MaskFile, View, shape_text
+from attnviz.spec.fills import number_words
 
 PERCENT_UP_TO_KEYS: Final = labels.PERCENT_UP_TO_KEYS
 BARE: Final = "bare "
@@ -143,7 +144,7 @@ def mask_words(spec: AttentionSpec) -> list[str]:
     if spec.fills and spec.fill != -math.inf:
         plain = QCoreApplication.translate("Figure", "added mask of {0}")
         filled = QCoreApplication.translate("Figure", "fill {0}")
-        words = [(plain if spec.mask == "add" else filled).format(f"{spec.fill:g}".replace("-", "−"))]
+        words = [(plain if spec.mask == "add" else filled).format(number_words(spec.fill))]
     if spec.mask != "none":
         match spec.mask_shape:
             case Causal():

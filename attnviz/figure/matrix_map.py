@@ -168,6 +168,7 @@ def paint_map(
         frame = replace(frame, rgb=_paled(frame, matrix.faded, style.card))
     painter.save()
     if matrix.grown is not None:  # what is not there yet is bare paper
+        painter.fillRect(rect, style.card)
         share = matrix.grown / frame.cols[1]
         painter.setClipRect(
             QRectF(rect.left(), rect.top(), rect.width() * share, rect.height() * share),

@@ -37,25 +37,28 @@ def paint_panel(
     painter: QPainter, place: layout.PanelLayout, frame: Frame, outline: Outline, style: Style, *,
     window: Window | None = None, numbers: bool = True, decimals: int | None = None, selected: Cell | None = None,
 ) -> None:  # fmt: skip
-    """One head: its cells and everything around them. ``window`` None shows the whole map."""
+    """One head on paper: its cells and everything around them. ``window`` None shows the whole map."""
     n_rows, n_cols = map_shape(outline)
     window = window or (0.0, float(n_rows), 0.0, float(n_cols))
     paint_cells(
         painter, QRectF(*place.map_rect), window, frame, style, numbers=numbers, decimals=decimals,
         peeking=peeking_of(outline), unit=place.unit,
     )  # fmt: skip
-    paint_surroundings(painter, place, window, frame, outline, style, selected=selected, numbers=numbers)
+    paint_surroundings(
+        painter, place, window, frame, outline, style, selected=selected, numbers=numbers, answer=False
+    )  # fmt: skip
 
 
 def paint_surroundings(
     painter: QPainter, place: layout.PanelLayout, window: Window, frame: Frame | None, outline: Outline,
     style: Style, *, selected: Cell | None = None, cross: Cell | None = None, panel: str = "", names: bool = True,
-    numbers: bool = True,
+    numbers: bool = True, answer: bool = True,
 ) -> None:  # fmt: skip
     """Title, token labels and row sums of one panel, the selected row's frame, its answer, and the cross-hair.
 
     ``selected`` and ``cross`` are drawn over the map, so this comes after its cells. Without ``names`` the title and
-    the labels are left out, as where they lie outside of what is painted.
+    the labels are left out, as where they lie outside of what is painted; without ``answer`` the corner on the cell
+    that the selected row looks for.
     """
     load_fonts()
     painter.save()
@@ -77,7 +80,7 @@ def paint_surroundings(
         paint_sums(painter, place, window, frame, style, n_cols=map_shape(outline)[1], numbers=numbers)
     rect = QRectF(*place.map_rect)
     if selected is not None:
-        if frame is not None:
+        if frame is not None and answer:
             paint_answer(painter, rect, window, frame, outline, selected.row, style)
         paint_selected_row(painter, rect, window, selected.row, style, place.unit)
     if cross is not None:

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF
 
 from attnviz.figure.axes import Axis, number_words, tick_places
 from attnviz.figure.cells import Style
 from attnviz.figure.fonts import draw_text, load_fonts, sized, text_width
-
-Numbers = Sequence[float] | npt.NDArray[np.number[Any]]
-Role = Literal["accent", "leak", "ink", "muted", "teal", "amber", "violet", "green"]
-"""What a colour is for: *accent* the thing itself, *leak* (red) leaks alone, *muted* what it is compared with, the
-others several things side by side."""
+from attnviz.figure.plot_parts import Bars, Curve, Mark, Numbers, Plot, Role, apart
 
 _COLOURS: Final[dict[str, tuple[str, str]]] = {
     "teal": ("#0b7f78", "#3cc7bc"),
@@ -46,67 +40,6 @@ _JOINED: Final = 256  # points of a curve
 _SAMPLE: Final = 26.0  # pixels before an entry's words
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Curve:
-    """Points joined by lines, ``x`` and ``y`` of one length; NaN breaks the line. ``dots`` marks each point."""
-
-    x: Numbers
-    y: Numbers
-    label: str = ""
-    role: Role = "accent"
-    dashed: bool = False
-    dots: bool = False
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Bars:
-    """Bars from 0: ``heights`` (n,) between ``edges`` (n + 1,); with ``outline`` a dashed edge alone."""
-
-    edges: Numbers
-    heights: Numbers
-    label: str = ""
-    role: Role = "accent"
-    outline: bool = False
-
-
-def apart(heights: Numbers, *, label: str = "", role: Role = "accent", outline: bool = False) -> Bars:
-    """`Bars` around 0, 1, 2 … that stand apart from each other."""
-    tall = np.zeros(max(2 * len(heights) - 1, 0))
-    tall[::2] = heights
-    edges = (np.arange(len(heights))[:, None] + np.array([-0.4, 0.4])).ravel()
-    return Bars(edges, tall, label, role, outline)
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A line across the whole plot: at this y, or at this x where it is ``upright``."""
-
-    at: float
-    label: str = ""
-    role: Role = "muted"
-    upright: bool = False
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Plot:
-    """What is drawn: bars, curves over them, marks, and two axes.
-
-    ``x_range`` and ``y_range`` None are what the numbers take. ``x_names`` names places of the x axis in place of
-    numbers. On a logarithmic axis what is not above 0 is left out.
-    """
-
-    curves: tuple[Curve, ...] = ()
-    bars: tuple[Bars, ...] = ()
-    marks: tuple[Mark, ...] = ()
-    x_label: str = ""
-    y_label: str = ""
-    x_log: bool = False
-    y_log: bool = False
-    x_range: tuple[float, float] | None = None
-    y_range: tuple[float, float] | None = None
-    x_names: tuple[tuple[float, str], ...] = field(default=())
-
-
 def role_colour(role: Role, style: Style) -> QColor:
     """The colour of a role in ``style``; at least 3 : 1 on its card."""
     if role in _COLOURS:
@@ -128,8 +61,8 @@ def paint_plot(painter: QPainter, rect: QRectF, plot: Plot, style: Style, unit: 
 def least_width(plot: Plot, unit: float = 1.0) -> float:
     """Pixels in which no word of the plot has to be cut."""
     font = sized(12 * unit)
-    legend = [*plot.bars, *plot.curves, *plot.marks]
-    words = [text_width(font, one.label) + _SAMPLE * unit for one in legend]
+    legend = [one.label for one in plot.bars] + [one.label for one in plot.curves] + [one.label for one in plot.marks]
+    words = [text_width(font, label) + _SAMPLE * unit for label in legend]
     return max([text_width(font, plot.y_label), text_width(font, plot.x_label) + 60 * unit, 170 * unit, *words])
 
 

@@ -84,6 +84,8 @@ def lay_out(
     width = max(paper.width - 2 * margin_of(unit, printed=printed), 1)
     title = marks.stage_title(outline.stage) if paper.title is None else paper.title
     second = marks.circumstances(spec) if about is None else about
+    if title and paper.title is not None:
+        second = f"{marks.stage_title(outline.stage)} · {second}"  # a title of one's own need not say what it shows
     headings = wrapped(sized(_SECOND * unit), second, width) if paper.caption else ()
     words = SheetWords(
         title=bool(title), headings=len(headings), captions=0, legend=paper.legend, colour_bar=paper.colour_bar,

@@ -18,7 +18,7 @@ from attnviz.scene_files.values import option_value
 from attnviz.spec import SpecError
 from attnviz.toml_files import Keys, TomlProblem, heads_of, line_of, read_text, tables_of
 
-MAX_BYTES: Final = 4_000_000
+MAX_BYTES: Final = 2_000_000
 MAX_FIGURES: Final = 10_000
 MAX_WHY: Final = 600
 """Characters of a complaint."""
@@ -175,9 +175,11 @@ def _place_of(error: SpecError, table: dict[str, Any], shared: Mapping[str, Any]
             key = known(name)
             if key is not None and field in (key.option.name, name):
                 return (*here, name)
-        nested = next((name for name in ("beside", "ask") if field in _inside(table, name)), None)
-        if nested is not None:
-            return (*here, nested, field)
+        for nested in ("beside", "ask"):
+            for name in _inside(table, nested):
+                key = known(name)
+                if field == name.replace("-", "_") or (key is not None and field == key.option.name):
+                    return (*here, nested, name)
         if field in shared:
             return "all", KEY_OF[field]
     return here

@@ -59,8 +59,10 @@ def _converted(option: click.Option, name: str, value: str | float, folder: Path
         converted = option.type.convert(value, option, None)
     except click.BadParameter as error:
         said = _short(value)
-        why = error.message.rstrip(".").removeprefix(f"{value!r} ").removeprefix("is ")
-        raise SpecError(field, f"{name} is {said}, which is {_short_words(why)}") from None
+        why = _short_words(error.message.rstrip(".").replace(repr(value), said))
+        whole = why.startswith(f"{name} is ")
+        why = why.removeprefix(f"{said} ").removeprefix("is ").removeprefix("are ").removeprefix(f"{said}: ")
+        raise SpecError(field, why if whole else f"{name} is {said}, which is {why}") from None
     if field == "lesson" and str(converted).lower().endswith(".toml"):
         return _beside(folder, name, converted)
     if field == "mask_shape" and parse_shape(converted) is None:
@@ -75,7 +77,7 @@ def _beside(folder: Path, name: str, path: Any) -> str:
     return str(folder / str(path))
 
 
-def _pairs(field: str, name: str, value: Any, folder: Path) -> tuple[tuple[str, Any], ...] | dict[str, Any]:
+def _pairs(field: str, name: str, value: Any, folder: Path) -> dict[str, Any]:
     """What ``beside`` and ``ask`` hold, by their own names."""
     if not isinstance(value, dict):
         raise _wrong(field, name, value, f"give a table, such as {name} = {{ {_EXAMPLES[name]} }}")
@@ -90,7 +92,7 @@ def _pairs(field: str, name: str, value: Any, folder: Path) -> tuple[tuple[str, 
         if of in found:
             raise SpecError(field, f"{name} says {of} twice: say it once")
         found[of] = option_value(meant, item, folder)
-    return tuple(found.items())
+    return found
 
 
 _EXAMPLES: Final = {"beside": 'mask = "none"', "ask": "draws = 100"}

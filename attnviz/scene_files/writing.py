@@ -13,6 +13,7 @@ import msgspec
 
 from attnviz.cli_options import changed
 from attnviz.figures import Figure
+from attnviz.matrices import matrix_text
 from attnviz.scene_files.keys import KEY_OF, KEYS, SOURCES
 from attnviz.spec import (
     FIELDS,
@@ -36,6 +37,7 @@ from attnviz.spec import (
 _ABSENT: Final = ("soft_cap", "top_k")
 """Fields of a spec that an option can set to nothing."""
 
+_MATRICES: Final = frozenset({"scores", "values", "weights"})
 _OWN: Final = ("shows", "heads", "row", "animates", "frames", "seconds")
 _ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
@@ -105,8 +107,10 @@ def _beside_fields(spec: AttentionSpec, other: AttentionSpec) -> dict[str, Any]:
     given = {field: getattr(other, field) for field in FIELDS if field != "source"}
     given = {field: value for field, value in given.items() if value is not None or field in _ABSENT}
 
+    given_source = {field: matrix_text(value) if field in _MATRICES else value for field, value in source.items()}
+
     def made(rest: Mapping[str, Any]) -> AttentionSpec:
-        return changed(spec, {KEY_OF[field]: value for field, value in {**source, **_as_said(rest)}.items()})
+        return changed(spec, {KEY_OF[field]: value for field, value in {**given_source, **_as_said(rest)}.items()})
 
     found = {**source, **_as_said(_fewest(given, other, made))}
     return {KEY_OF[field]: value for field, value in found.items()}

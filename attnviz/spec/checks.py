@@ -27,10 +27,18 @@ class SpecError(ValueError):
         self.field = field
 
 
+def one_line(sentence: str, most: int = 400) -> str:
+    """A sentence about any value, in one line that can be read: of over ``most`` letters without the middle."""
+    said = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in sentence)
+    return said if len(said) <= most else f"{said[: most // 2]} … {said[-(most // 2 - 20) :]}"
+
+
 def convert(kind: Any, fields: Any, choices_of: Mapping[str, tuple[str, ...]]) -> Any:
     """``fields`` as ``kind``; msgspec's complaints become `SpecError` with the field's name and its choices."""
     try:
         return msgspec.convert(fields, kind)
+    except UnicodeEncodeError as error:
+        raise SpecError("file", f"{error.object!a} is no text: it holds half of a letter") from None
     except msgspec.ValidationError as error:
         if isinstance(error.__cause__, SpecError):
             raise error.__cause__ from None

@@ -87,15 +87,18 @@ def parse_size(text: str) -> tuple[int, int, float | None]:
     """
     found = _SIZE.fullmatch(text.lower())
     if found is None:
-        raise SpecError("size", f"size is {text!r}: {_NO_SIZE}")
+        raise SpecError("size", f"size is {text[:40]!r}: {_NO_SIZE}")
     width, height, unit = float(found[1]), float(found[2]), found[3] or "px"
     dpi = float(found[4]) if found[4] else None
+    too_large = SpecError("size", f"size is {text[:40]!r}: a side has at most {MAX_SIDE:,} pixels, so give less")
     if unit == "px":
+        if max(width, height) > 10 * MAX_SIDE:  # thousands of digits are infinity
+            raise too_large
         if width != int(width) or height != int(height):
             raise SpecError("size", f"size is {text!r}: pixels are whole numbers; {_NO_SIZE}")
         return int(width), int(height), dpi
     dpi = dpi or _USUAL_DPI
     across, down = (side * _INCHES[unit] * dpi for side in (width, height))
-    if max(across, down) > 10 * MAX_SIDE:
-        raise SpecError("size", f"size is {text!r}: a side has at most {MAX_SIDE:,} pixels, so give less")
+    if not all(side <= 10 * MAX_SIDE for side in (across, down)):  # 0 cm of infinitely many dots are not a number
+        raise too_large
     return round(across), round(down), dpi

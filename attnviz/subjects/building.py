@@ -143,6 +143,10 @@ def width_of(module: nn.Module) -> int | None:
     for layer in module.modules():
         if isinstance(layer, nn.Linear):
             return layer.in_features
+        if isinstance(layer, nn.RNNBase):
+            return int(layer.input_size)
+        if isinstance(layer, nn.Conv1d):
+            return layer.in_channels
         if isinstance(layer, nn.LayerNorm) and len(layer.normalized_shape) == 1:
             return int(layer.normalized_shape[0])
     return None

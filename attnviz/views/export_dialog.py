@@ -167,9 +167,9 @@ class ExportDialog(QDialog):
 
     # -------------------------------------------------------------------------------------------------------- preview
 
-    def show_preview(self, image: QImage) -> None:
-        """The figure that was asked for, drawn."""
-        self.problem.setText("")
+    def show_preview(self, image: QImage, remark: str = "") -> None:
+        """The figure that was asked for, drawn, and what is to be said of it."""
+        self.problem.setText(remark[:1].upper() + remark[1:] + "." if remark else "")
         self.preview.show_image(image)
 
     def show_problem(self, sentence: str) -> None:

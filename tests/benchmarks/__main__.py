@@ -37,6 +37,7 @@ GOALS = {
     "dropout": "dense.dropout",
     "export": "exporting.export",
     "export-png": "exporting.export_png",
+    "render": "rendering.render",
     "hammer": "latency.hammer",
     "timer-studies": "latency.studies",
 }

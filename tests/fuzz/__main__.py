@@ -1,4 +1,4 @@
-"""Damaged files by the million: ``python -m tests.fuzz scenes --cases 1000000``."""
+"""Damaged files by the million: ``python -m tests.fuzz KIND --cases 1000000``."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Damaged files by the million: ``python -m tests.fuzz scenes --cases 1000000 [--seed 0] [--jobs 2]``.
+"""Damaged files by the million: ``python -m tests.fuzz KIND --cases 1000000 [--seed 0] [--jobs 2]``.
 
 Each kind has a module with ``case(random, folder)``, which makes one damaged file in ``folder``, reads it, and raises
 where that is not told in a sentence. A case is had again by its number: ``--first 4711 --cases 1``.
@@ -13,9 +13,13 @@ from multiprocessing import get_context
 from pathlib import Path
 from random import Random
 
-from tests.fuzz import scenes
+from tests.fuzz import pictures, scenes, sessions
 
-KINDS: dict[str, Callable[[Random, Path], None]] = {"scenes": scenes.case}
+KINDS: dict[str, Callable[[Random, Path], None]] = {
+    "pictures": pictures.case,
+    "scenes": scenes.case,
+    "sessions": sessions.case,
+}
 _BATCH = 500
 
 

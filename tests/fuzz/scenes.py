@@ -9,6 +9,8 @@ from attnviz.scene_files.keys import KEYS
 from attnviz.scene_files.writing import toml
 from attnviz.toml_files import tables_of
 
+from .damage import damaged_bytes
+
 RICH = """\
 [all]
 size = "17x8.5cm@300dpi"
@@ -77,30 +79,6 @@ _TOKENS = (
 ).split(b" ")
 
 
-def damaged_bytes(random: Random, data: bytes) -> bytes:
-    """``data`` with one to three of its bytes, parts or lines changed, lost, doubled or put elsewhere."""
-    held = bytearray(data)
-    for _ in range(random.randint(1, 3)):
-        at, end = sorted((random.randint(0, len(held)), min(len(held), random.randint(0, len(held)))))
-        end = min(end, at + random.choice((1, 4, 40, 400)))
-        match random.randrange(6):
-            case 0:
-                held[at:end] = b""
-            case 1:
-                held[at:at] = random.choice(_TOKENS)
-            case 2:
-                held[at:end] = random.choice(_TOKENS)
-            case 3:
-                held[at:at] = held[at:end] * random.choice((1, 1, 2, 30))
-            case 4:
-                held[at : at + 1] = bytes([random.randrange(256)])
-            case _:
-                lines = bytes(held).split(b"\n")
-                lines.insert(random.randint(0, len(lines)), lines.pop(random.randrange(len(lines))))
-                held = bytearray(b"\n".join(lines))
-    return bytes(held)
-
-
 def damaged_tables(random: Random, text: str) -> bytes:
     """The deck in ``text`` with one or two values or keys replaced."""
     top = tables_of(text)
@@ -129,7 +107,7 @@ def _lines(table: dict[str, object]) -> str:
 def case(random: Random, folder: Path) -> None:
     """One damaged deck in ``folder``. Raises AssertionError, or whatever a reader must not."""
     text = random.choice(BASES)
-    data = damaged_bytes(random, text.encode()) if random.random() < 0.5 else damaged_tables(random, text)
+    data = damaged_bytes(random, text.encode(), _TOKENS) if random.random() < 0.5 else damaged_tables(random, text)
     deck = folder / "deck.toml"
     deck.write_bytes(data)
     try:

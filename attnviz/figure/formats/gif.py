@@ -18,6 +18,10 @@ from attnviz.spec import MAX_PIXELS, SpecError
 
 SUFFIX: Final = ".gif"
 _MOST_COLOURS: Final = 256
+_FREQUENT: Final = 224
+"""So many are the most frequent; the others are chosen so that none that is left out, such as that of the one bright
+cell, is far from all of them."""
+
 _SHORTEST, _LONGEST = 0.02, 655.0  # browsers slow down what is shorter; GIF has 16 bits of hundredths
 _ALL_COLOURS: Final = 1 << 24
 _AT_A_TIME: Final = 4096
@@ -30,11 +34,11 @@ def write_animation(
 ) -> None:  # fmt: skip
     """Write ``images`` of one size as a GIF, each shown for ``seconds``, or for its own of them.
 
-    All share one palette. Up to 256 colours are kept exactly; of more, the most frequent are, and each other becomes
-    the nearest of these. What is transparent is shown on white. ``remembered`` is the comment. ``count`` says how many
-    images there will be, which ``step`` needs to tell a share of them. Whatever ends it, an older file stays as it
-    was. Any thread. Raises `SpecError` without Pillow, without images, for times that cannot be and for more pixels
-    than memory should hold, and `files.FileProblem`.
+    All share one palette. Up to 256 colours are kept exactly; of more, the most frequent are, with some that are far
+    from all of these, and each other becomes the nearest of them. What is transparent is shown on white.
+    ``remembered`` is the comment. ``count`` says how many images there will be, which ``step`` needs to tell a share of
+    them. Whatever ends it, an older file stays as it was. Any thread. Raises `SpecError` without Pillow, without
+    images, for times that cannot be and for more pixels than memory should hold, and `files.FileProblem`.
     """
     image_module = _pillow()
     frames: list[npt.NDArray[np.uint32]] = []
@@ -105,15 +109,35 @@ def _palette(frames: Sequence[npt.NDArray[np.uint32]]) -> tuple[npt.NDArray[np.u
     for pixels in frames:
         counts += np.bincount(pixels.ravel(), minlength=_ALL_COLOURS)
     found = np.flatnonzero(counts)
-    kept = found[np.argsort(-counts[found], kind="stable")[:_MOST_COLOURS]]
+    kept = found[np.argsort(-counts[found], kind="stable")]
+    if len(kept) > _MOST_COLOURS:
+        kept = np.concatenate([kept[:_FREQUENT], _far_from(kept[:_FREQUENT], kept[_FREQUENT:])])
     colours, others = _parts(kept), np.setdiff1d(found, kept)
     places = np.zeros(_ALL_COLOURS, np.uint8)
     places[kept] = np.arange(len(kept))
     for start in range(0, len(others), _AT_A_TIME):
         some = others[start : start + _AT_A_TIME]
-        away = ((_parts(some)[:, None].astype(np.int32) - colours) ** 2).sum(axis=2)
-        places[some] = away.argmin(axis=1)
+        places[some] = _away(some, kept).argmin(axis=1)
     return colours, places
+
+
+def _far_from(kept: npt.NDArray[np.intp], others: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    """What fills the palette: of ``others``, each time the one that is furthest from all that are there."""
+    starts = range(0, len(others), _AT_A_TIME)
+    away = np.concatenate([_away(others[start : start + _AT_A_TIME], kept).min(axis=1) for start in starts])
+    chosen = []
+    for _ in range(_MOST_COLOURS - len(kept)):
+        chosen.append(others[away.argmax()])
+        away = np.minimum(away, _away(others, chosen[-1:])[:, 0])
+    return np.array(chosen)
+
+
+def _away(some: npt.NDArray[np.intp], others: npt.NDArray[np.intp] | list[np.intp]) -> npt.NDArray[np.int32]:
+    """The squares of the distances between 0x00RRGGBB ``some`` (n,) and ``others`` (m,), (n, m)."""
+    squares: npt.NDArray[np.int32] = ((_parts(some)[:, None].astype(np.int32) - _parts(np.array(others))) ** 2).sum(
+        axis=2
+    )
+    return squares
 
 
 def _parts(colours: npt.NDArray[np.intp]) -> npt.NDArray[np.uint8]:

@@ -62,7 +62,8 @@ def compare(
     for done, (device, dtype) in enumerate(wanted, 1):
         if cancelled():
             return
-        equality = _compared(one, other, plan, device, dtype)
+        with torch.inference_mode(mode=False):  # in a caller's own there are no gradients
+            equality = _compared(one, other, plan, device, dtype)
         if equality.same == "differ" and not shared.same:  # as other weights must
             words = "; ".join(filter(None, (equality.remark, "their weights are not the same")))
             equality = replace(equality, same="untested", remark=words)
