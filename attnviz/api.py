@@ -24,7 +24,7 @@ from attnviz.spec import AttentionSpec, Paper, SpecError, View, parse_size
 from attnviz.spec.checks import convert
 
 if TYPE_CHECKING:
-    from attnviz.given import Given
+    from attnviz.given.arrays import Given
 
 __all__ = ["Shown", "make_spec", "render", "show"]
 
@@ -95,7 +95,7 @@ def _takes(kind: str, name: str) -> bool:
 
 
 def _matrix(value: Any, name: str) -> specs.Matrix:
-    from attnviz.given import as_array  # noqa: PLC0415
+    from attnviz.given.arrays import as_array  # noqa: PLC0415
 
     array = as_array(value, name)
     if array.ndim != 2:
@@ -217,7 +217,7 @@ def show(
         raise TypeError("there is nothing to show: give weights, or q=… and k=…")
     if scale is not None:
         raise ValueError(f"scale is {scale:g}, but weights are computed already: leave it out, or give q=… and k=…")
-    from attnviz import given as arrays  # noqa: PLC0415
+    from attnviz.given import arrays  # noqa: PLC0415
 
     given = arrays.read(weights, tokens, mask)
     count, wanted = len(given.layers), _heads(heads, len(given.layers[0]))
@@ -226,7 +226,7 @@ def show(
     if path is None and not _in_notebook():
         _open_given(given, layer, wanted, paper)
         return None
-    from attnviz.showing import given_drawing, png_of, write_given  # noqa: PLC0415
+    from attnviz.given.paper import given_drawing, png_of, write_given  # noqa: PLC0415
 
     if path is not None:
         write_given(Path(path), given, layer, wanted, paper)
@@ -276,13 +276,13 @@ def _in_notebook() -> bool:
 
 def _open_given(given: Given, layer: int, heads: tuple[int, ...], paper: Paper) -> None:
     from attnviz.application import borrowed_application, is_unseen  # noqa: PLC0415
-    from attnviz.showing import write_given  # noqa: PLC0415
+    from attnviz.given.paper import write_given  # noqa: PLC0415
 
     application = borrowed_application()
     if is_unseen():
         _write_unseen(lambda path: write_given(path, given, layer, heads, paper))
         return
-    from attnviz.given_window import GivenWindow  # noqa: PLC0415
+    from attnviz.given.window import GivenWindow  # noqa: PLC0415
 
     GivenWindow(application, given, layer, heads, paper).run()
 
@@ -339,7 +339,7 @@ def _spec_of(q: Any, k: Any, tokens: Any, mask: Any, scale: float | None) -> Att
     import numpy as np  # noqa: PLC0415
 
     from attnviz import tensor_files  # noqa: PLC0415
-    from attnviz.given import as_array, checked_mask, strings  # noqa: PLC0415
+    from attnviz.given.arrays import as_array, checked_mask, strings  # noqa: PLC0415
 
     queries, keys = (_vectors(as_array(value, name), name) for value, name in ((q, "q"), (k, "k")))
     (n_queries, n_keys) = queries.shape[-2], keys.shape[-2]

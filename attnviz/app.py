@@ -24,10 +24,10 @@ from attnviz import screens
 from attnviz.application import Interrupts, make_application
 from attnviz.frames import Failure
 from attnviz.history import Scene
-from attnviz.keeping import last_session
-from attnviz.program import Program
 from attnviz.session_files import SavedSession
 from attnviz.spec import Lesson, View, make_spec
+from attnviz.window.keeping import last_session
+from attnviz.window.program import Program
 from attnviz.worker import EngineLike
 
 log = logging.getLogger(__name__)

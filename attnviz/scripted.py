@@ -38,7 +38,7 @@ from attnviz.views.layouts import LAYOUTS
 from attnviz.views.side import PAGES
 
 if TYPE_CHECKING:
-    from attnviz.program import Program
+    from attnviz.window.program import Program
 
 _LOOK_MS: Final = 5
 _CALM_LOOKS: Final = 3

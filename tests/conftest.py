@@ -18,7 +18,7 @@ from pytestqt.qtbot import QtBot
 from taught import settle
 
 from attnviz import app
-from attnviz.program import Program
+from attnviz.window.program import Program
 
 # A deadline would make a test of the mathematics a test of the machine.
 settings.register_profile("attnviz", deadline=None)

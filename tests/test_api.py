@@ -15,10 +15,12 @@ from PySide6.QtWidgets import QApplication
 from test_given import weights_of
 
 import attnviz
-from attnviz import api, colour, given, remembered, showing
+from attnviz import api, colour, remembered
 from attnviz.engine import Engine
 from attnviz.figures import Figure
-from attnviz.given_window import GivenWindow
+from attnviz.given import arrays as given
+from attnviz.given import paper as showing
+from attnviz.given.window import GivenWindow
 from attnviz.session import Cell
 from attnviz.spec import Lesson, MaskFile, Paper, Pattern, RandomQK, Text, TypedScores, TypedWeights, View
 

@@ -14,7 +14,6 @@ from PySide6.QtWidgets import QFileDialog
 from attnviz import app
 from attnviz.engine import Engine
 from attnviz.figure.fonts import load_fonts
-from attnviz.keeping import last_session
 from attnviz.remembered import recall
 from attnviz.session import Cell, Window
 from attnviz.spec import (
@@ -32,6 +31,7 @@ from attnviz.spec import (
     to_json,
 )
 from attnviz.views.actions import ROWS
+from attnviz.window.keeping import last_session
 
 
 @pytest.fixture

@@ -19,7 +19,6 @@ from attnviz.engine.long import LongMaps
 from attnviz.engine.memory import Budget
 from attnviz.engine.opened import Opener
 from attnviz.frames import CellClass, Frame, Outline
-from attnviz.gestures import Gestures
 from attnviz.spec import (
     CHOICES,
     LESSONS,
@@ -40,6 +39,7 @@ from attnviz.spec import (
     stages_of,
 )
 from attnviz.tensor_files import describe_qk
+from attnviz.window.gestures import Gestures
 
 
 def one_head(length, **fields):

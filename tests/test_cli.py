@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 import reference as ref
 
-from attnviz import cli, cli_render
+from attnviz import cli
+from attnviz.cli import render as cli_render
 from attnviz.figures import Figure
 from attnviz.remembered import recall
 from attnviz.spec import (

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from attnviz.attention.pooling import Panel, PanelPooler, Region
 from attnviz.figure.labels import axis_labels
 from attnviz.frames import CellClass, Finished, Frame, Outline, Probe, ProbeAnswer, RowAnswer, level_for
-from attnviz.given import read
-from attnviz.given_frames import GivenEngine, stand_in
+from attnviz.given.arrays import read
+from attnviz.given.frames import GivenEngine, stand_in
 from attnviz.spec import Causal, Drawn, Request, View, Viewport
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from attnviz import subjects
-from attnviz.check_words import status_of
+from attnviz.cli.check_words import status_of
 from attnviz.spec import (
     Drawn,
     Full,

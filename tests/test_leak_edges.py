@@ -10,7 +10,8 @@ import torch
 from test_check import check, named, run
 from torch import nn
 
-from attnviz import check_words, subjects
+from attnviz import subjects
+from attnviz.cli import check_words
 from attnviz.leak_lines import from_line, to_line
 from attnviz.spec import Full, Prefix, RandomEmbeddings, edited, make_spec
 from attnviz.studies.leak import Plan, answers

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from PySide6.QtGui import QFont, QRawFont
 
 from attnviz import lesson_files
-from attnviz.cli_options import asked_for, with_options
 from attnviz.lesson_files import LessonProblem, Measure, Words, built_in, names, parse, read, scene
 from attnviz.lesson_files.checking import WrongLesson, checked_script
 from attnviz.lesson_files.sizes import stage_size
 from attnviz.lesson_files.study_numbers import EXAMPLES, STUDIES
+from attnviz.options.spec import asked_for, with_options
 from attnviz.spec import (
     Drawn,
     Lesson,

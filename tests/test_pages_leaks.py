@@ -18,11 +18,11 @@ from attnviz.figure.styles import DARK, LIGHT
 from attnviz.leak_lines import from_line, to_line
 from attnviz.module_check import ModuleCheck
 from attnviz.module_names import names_in
-from attnviz.module_testing import ModuleTesting
 from attnviz.questions.leak import LeakQuestion, Reading
 from attnviz.spec import Lesson, RandomEmbeddings, SpecError, Text, edited, make_spec
 from attnviz.studies.leak import Plan, answers
 from attnviz.views.pages.leaks import LeaksPage
+from attnviz.window.module_testing import ModuleTesting
 
 FILE = Path(leaky_modules.__file__)
 SMALL = make_spec(RandomEmbeddings(length=8), d_model=16, d_out=16, num_heads=2)

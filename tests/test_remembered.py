@@ -199,6 +199,7 @@ def bomb(size=1 << 30):
         (changed(paper={"width": 1}), "size is 1x1080: give a width"),
         (changed(question={"kind": "smell"}), "question: Invalid value 'smell'"),
         (changed(question={"kind": "exam", "steps": 0}), "steps is 0: give a whole number"),
+        (changed(question={"kind": "exam", "\n": 0}), "contains unknown field `\\n`"),
         (changed(question={"kind": "dropout"}), "missing required field `spec`"),
         (changed(**{"x" * 9999: 1}), "cannot be opened: unknown field 'xxx"),
     ],

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from PySide6.QtGui import QImage
 
-from attnviz import cli, cli_scene, rendering, scene_files
+from attnviz import cli, rendering, scene_files
+from attnviz.cli import scene as cli_scene
 from attnviz.files import FileProblem
 from attnviz.remembered import recall
 from attnviz.session_files import SavedSession, to_text

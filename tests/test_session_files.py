@@ -190,6 +190,10 @@ def test_an_unknown_field_of_a_newer_file_says_so():
         (b"[\n" + b"9" * 5000 + b"]", "line 2: the file is damaged (a number of thousands of digits)"),
         (b'{"attnviz": "session"}', "line 1: the session holds no spec"),
         (b'{"attnviz": "session",\n "spec": 3}', "line 2: spec is 3: give a spec"),
+        (
+            b'{"attnviz": "session",\n "spec": {"mask": "\\ud800"}}',
+            "line 2: '\\ud800' is no text: it holds half of a letter",
+        ),
         (to_json(make_spec()).encode(), "line 1: this is not a session of attnviz"),
     ],
 )

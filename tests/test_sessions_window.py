@@ -12,12 +12,13 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent, QImage
 from PySide6.QtWidgets import QApplication, QFileDialog
 from taught import settle
 
-from attnviz import app, keeping, remembered, rendering
+from attnviz import app, remembered, rendering
 from attnviz.figures import Figure
-from attnviz.keeping import last_session, state_file
 from attnviz.session import Cell, Window
 from attnviz.session_files import SavedSession, from_text, to_text
 from attnviz.spec import RandomQK, Text, View, edited, from_json, make_spec, to_json
+from attnviz.window import keeping
+from attnviz.window.keeping import last_session, state_file
 
 
 @pytest.fixture
@@ -267,7 +268,7 @@ from pathlib import Path
 from PySide6.QtCore import QFileSystemWatcher, QSettings, QTimer
 from PySide6.QtWidgets import QApplication
 from attnviz import app
-from attnviz.keeping import last_session, state_file
+from attnviz.window.keeping import last_session, state_file
 from attnviz.session import Cell
 from attnviz.spec import edited
 application = QApplication([])

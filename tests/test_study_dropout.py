@@ -8,7 +8,7 @@ import pytest
 from made_pictures import picture_of, snapshot_of
 
 from attnviz import cli, rendering
-from attnviz.cli_study import SpecOptions, study_command
+from attnviz.cli.study import SpecOptions, study_command
 from attnviz.engine import Engine
 from attnviz.frames import CellClass, RowQuestion, Scale
 from attnviz.questions.dropout import DropoutQuestion, sums_deviation

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attnviz import cli
-from attnviz.cli_study import SpecOptions, study_command
+from attnviz.cli.study import SpecOptions, study_command
 from attnviz.questions.future_share import FutureShareQuestion
 from attnviz.spec import SpecError
 from attnviz.studies import answers

@@ -8,7 +8,7 @@ import torch
 from made_pictures import picture_of, snapshot_of
 
 from attnviz import cli, rendering
-from attnviz.cli_study import SpecOptions, study_command
+from attnviz.cli.study import SpecOptions, study_command
 from attnviz.engine import Engine
 from attnviz.questions.rounds import RoundsQuestion, cells_cached, cells_in_one_pass, cells_recomputed
 from attnviz.session import Cell, Snapshot

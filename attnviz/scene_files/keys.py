@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 
 import click
 
-from attnviz.cli_figure import figure_options
-from attnviz.cli_options import SOURCE_OPTIONS
+from attnviz.options.figure import figure_options
+from attnviz.options.spec import SOURCE_OPTIONS
 
 SOURCES: Final = frozenset(SOURCE_OPTIONS)
 KINDS: Final = frozenset({"lesson", "scores", "weights", "text", "length", "qk"})

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from attnviz.cli_figure import figure_for
-from attnviz.cli_options import FileError, is_script, with_options
 from attnviz.figures import Figure
 from attnviz.files import FileProblem
+from attnviz.options.figure import figure_for
+from attnviz.options.spec import FileError, is_script, with_options
 from attnviz.scene_files.keys import KEY_OF, KEYS, KINDS, SOURCES, known, nearest
 from attnviz.scene_files.names import check_name, same_file
 from attnviz.scene_files.values import option_value

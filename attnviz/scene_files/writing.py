@@ -11,9 +11,9 @@ from typing import Any, Final
 import click
 import msgspec
 
-from attnviz.cli_options import changed
 from attnviz.figures import Figure
 from attnviz.matrices import matrix_text
+from attnviz.options.spec import changed
 from attnviz.scene_files.keys import KEY_OF, KEYS, SOURCES
 from attnviz.spec import (
     FIELDS,

@@ -13,15 +13,9 @@ from PySide6.QtWidgets import QApplication, QMessageBox
 
 from attnviz import __version__
 from attnviz.controller import Controller
-from attnviz.exporting import Exporting
-from attnviz.file_jobs import FileJobs
-from attnviz.filing import Filing
-from attnviz.gestures import Gestures
-from attnviz.keeping import Keeping
 from attnviz.questions import Answer
 from attnviz.session import Cell, Session, Snapshot
 from attnviz.session_files import SavedSession
-from attnviz.sessions import Sessions
 from attnviz.spec import Drawn, SpecError, edited
 from attnviz.spec.worked import typed_form
 from attnviz.study_lane import StudyLane
@@ -34,11 +28,17 @@ from attnviz.views.story import story
 from attnviz.views.theme import apply_theme
 from attnviz.views.token_strip import TokenStrip
 from attnviz.views.typed_cells import is_masked
+from attnviz.window.exporting import Exporting
+from attnviz.window.file_jobs import FileJobs
+from attnviz.window.filing import Filing
+from attnviz.window.gestures import Gestures
+from attnviz.window.keeping import Keeping
+from attnviz.window.sessions import Sessions
 from attnviz.worker import EngineLike, Worker
 
 if TYPE_CHECKING:
-    from attnviz.teaching import Teaching
     from attnviz.views.presenter.view import Presenter
+    from attnviz.window.teaching import Teaching
 
 log = logging.getLogger(__name__)
 
@@ -142,7 +142,7 @@ class Program(QObject):
     @Slot()
     def _connect_late_views(self) -> None:
         """What is not in sight at first has been made, and lessons can be played."""
-        from attnviz.teaching import Teaching  # noqa: PLC0415 (not before the window is painted)
+        from attnviz.window.teaching import Teaching  # noqa: PLC0415 (not before the window is painted)
 
         window, controller, late = self.window, self.controller, self.window.late
         self._teaching = Teaching(window, controller, self.session, self.settings, self)
@@ -310,8 +310,8 @@ class Program(QObject):
             if hasattr(page, name):
                 getattr(page, name).connect(slot)
         if hasattr(page, "module_asked"):
-            from attnviz.module_testing import ModuleTesting  # noqa: PLC0415 (not before its page is there)
             from attnviz.views.pages.leaks import LeaksPage  # noqa: PLC0415
+            from attnviz.window.module_testing import ModuleTesting  # noqa: PLC0415 (not before its page is there)
 
             assert isinstance(page, LeaksPage)  # noqa: S101 (no other page asks for modules)
             ModuleTesting(page, self.window)

@@ -14,17 +14,17 @@ from PySide6.QtWidgets import QFileDialog
 
 from attnviz import files
 from attnviz.controller import Controller
-from attnviz.file_jobs import FileJobs
 from attnviz.frames import Failure
 from attnviz.opening import ARRAYS, OPENABLE, PICTURES, read
 from attnviz.session import Session
 from attnviz.session_files import SUFFIX, SavedSession, to_text
-from attnviz.sessions import Sessions
 from attnviz.spec import AttentionSpec, QKFile, SpecError, Text, TypedScores, edited, to_json
 from attnviz.spec.worked import typed_form
 from attnviz.views.file_drop import FileDrop
 from attnviz.views.main_window import MainWindow
 from attnviz.views.recent_menu import RecentMenu
+from attnviz.window.file_jobs import FileJobs
+from attnviz.window.sessions import Sessions
 from attnviz.worker import EngineLike, Pause
 
 _SPEC: Final = ".json"

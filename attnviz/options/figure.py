@@ -9,9 +9,9 @@ from typing import Any, Final, TypeVar
 import click
 import msgspec
 
-from attnviz.cli_options import asked_for, changed, spec_options
 from attnviz.figure_questions import question_of
 from attnviz.figures import ANIMATES, SHOWS, Figure
+from attnviz.options.spec import asked_for, changed, spec_options
 from attnviz.questions import Question
 from attnviz.spec import QUERY_KEY_STAGES, THEMES, AttentionSpec, SpecError, View, make_spec, parse_size
 

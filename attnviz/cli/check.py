@@ -58,7 +58,7 @@ def check_command(
         strict: bool, timeout: float, **options: Any,
     ) -> int:  # fmt: skip
         """Exit status."""
-        from attnviz import check_words as words
+        from attnviz.cli import check_words as words
 
         if click.get_current_context().obj:  # the process is ours
             signal.signal(signal.SIGINT, signal.SIG_DFL)  # who holds Python's lock hears no handler of Python's
@@ -116,7 +116,7 @@ def _untested_where_nothing_can_be_written(check: Callable[..., int]) -> Callabl
 
     @wraps(check)
     def run(*arguments: Any, **options: Any) -> int:
-        from attnviz import check_words as words
+        from attnviz.cli import check_words as words
         from attnviz.files import FileProblem
 
         try:
@@ -191,7 +191,7 @@ def _read(
     target: str, subject: Testable, plan: Plan, timeout: float, *, quiet: bool, lines: bool
 ) -> LeakAnswer:  # fmt: skip
     """The last answer; a line for each reading as it comes."""
-    from attnviz.check_words import HEADING, line_of
+    from attnviz.cli.check_words import HEADING, line_of
     from attnviz.leak_lines import to_line
     from attnviz.studies.leak import answers
 
@@ -215,7 +215,7 @@ def _against(
 ) -> EqualAnswer:  # fmt: skip
     """How far the module that ``target`` names is from ``subject``; a line a dtype as it comes."""
     from attnviz import subjects
-    from attnviz.check_words import EQUAL_HEADING, equality_line
+    from attnviz.cli.check_words import EQUAL_HEADING, equality_line
     from attnviz.studies.leak.against import compare, share_weights
 
     with _within(timeout, target):

@@ -16,15 +16,15 @@ from attnviz.controller import Controller
 from attnviz.figure import marks
 from attnviz.figure.cells import DARK, LIGHT
 from attnviz.frames import Outline
-from attnviz.gestures import Gestures
-from attnviz.given import Given
-from attnviz.given_frames import GivenEngine, stand_in
+from attnviz.given.arrays import Given
+from attnviz.given.frames import GivenEngine, stand_in
+from attnviz.given.paper import about_given, title_of
 from attnviz.session import Session, Snapshot
-from attnviz.showing import about_given, title_of
 from attnviz.spec import Paper, SpecError, View
 from attnviz.views.heatmaps import Heatmaps
 from attnviz.views.theme import apply_theme
 from attnviz.views.token_names import token_name
+from attnviz.window.gestures import Gestures
 from attnviz.worker import Worker
 
 _MOST_SAID: Final = 40

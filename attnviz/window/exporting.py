@@ -15,12 +15,12 @@ from PySide6.QtGui import QGuiApplication, QImage
 from attnviz.controller import Controller
 from attnviz.figure_questions import question_of
 from attnviz.figures import Figure, Shows
-from attnviz.file_jobs import FileJobs
 from attnviz.questions import Question
 from attnviz.session import Session
 from attnviz.spec import Paper, SpecError, has_module
 from attnviz.views.export_dialog import ExportDialog
 from attnviz.views.main_window import MainWindow
+from attnviz.window.file_jobs import FileJobs
 from attnviz.worker import EngineLike, Pause
 
 PAGES: Final[Mapping[str, Shows]] = {

@@ -31,7 +31,7 @@ from attnviz.frames import (
     level_for,
     shown_class,
 )
-from attnviz.given import Given
+from attnviz.given.arrays import Given
 from attnviz.pixels import Classes, Span, aligned, binned
 from attnviz.session import Picture
 from attnviz.spec import (

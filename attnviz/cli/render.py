@@ -11,8 +11,8 @@ from typing import Any, Final
 import click
 import msgspec
 
-from attnviz.cli_figure import clipped, figure_for, figure_options
 from attnviz.figures import Figure
+from attnviz.options.figure import clipped, figure_for, figure_options
 from attnviz.screens import use_offscreen
 from attnviz.spec import AttentionSpec, MaskFile, SpecError
 
@@ -122,7 +122,7 @@ def _render_deck(
     deck: str, out: Path | None, only: str | None, jobs: int | None, memory: int | None,
     others: tuple[Path | None, ...], options: dict[str, Any],
 ) -> int:  # fmt: skip
-    from attnviz.cli_scene import render_deck
+    from attnviz.cli.scene import render_deck
 
     given = [name for name, value in options.items() if value not in (None, ())]
     if any(path is not None for path in others) or given:

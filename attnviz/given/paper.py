@@ -13,8 +13,8 @@ from attnviz.figure.formats import write_drawing
 from attnviz.figure.formats.png import write_drawn_png
 from attnviz.figure.sheet import PictureDrawing, lay_out
 from attnviz.frames import Outline
-from attnviz.given import Given
-from attnviz.given_frames import GivenEngine, stand_in
+from attnviz.given.arrays import Given
+from attnviz.given.frames import GivenEngine, stand_in
 from attnviz.remembered import remember_given
 from attnviz.spec import Paper, View
 

@@ -20,8 +20,8 @@ from attnviz.spec import SpecError
 
 if TYPE_CHECKING:  # the last session can be had without widgets
     from attnviz.controller import Controller
-    from attnviz.sessions import Sessions
     from attnviz.views.main_window import MainWindow
+    from attnviz.window.sessions import Sessions
 
 log = logging.getLogger(__name__)
 

@@ -174,7 +174,7 @@ class _Work:
 
     def _write(self, file: str, figure: Figure, engine: Engine) -> tuple[str, ...]:
         from attnviz import rendering, scene_files
-        from attnviz.cli_figure import clipped
+        from attnviz.options.figure import clipped
 
         figure = msgspec.structs.replace(figure, view=clipped(figure.spec, figure.view))
         path = scene_files.place_in(self._folder, file)

@@ -14,9 +14,12 @@ from typing import Any
 import click
 
 from attnviz import __version__
-from attnviz.cli_check import check_command
-from attnviz.cli_code import code_command
-from attnviz.cli_options import (
+from attnviz.cli.check import check_command
+from attnviz.cli.code import code_command
+from attnviz.cli.render import render_command
+from attnviz.cli.scene import scene_command
+from attnviz.cli.study import SpecOptions, study_command
+from attnviz.options.spec import (
     SOURCE_OPTIONS,
     SPEC_OPTIONS,
     FileError,
@@ -26,9 +29,6 @@ from attnviz.cli_options import (
     spec_options,
     with_options,
 )
-from attnviz.cli_render import render_command
-from attnviz.cli_scene import scene_command
-from attnviz.cli_study import SpecOptions, study_command
 from attnviz.spec import SpecError
 
 __all__ = ["SOURCE_OPTIONS", "SPEC_OPTIONS", "asked_for", "main", "run", "spec_options"]
@@ -122,7 +122,7 @@ def _state_file() -> Path:
     """Where the window keeps its last session."""
     from PySide6.QtCore import QSettings
 
-    from attnviz.keeping import state_file
+    from attnviz.window.keeping import state_file
 
     return state_file(QSettings("attnviz", "attnviz"))
 

@@ -1,0 +1,1 @@
+"""Weights that somebody has already, shown without computing them: checked, framed, on paper, in a small window."""

@@ -1,0 +1,1 @@
+"""What drives one window: its parts connected, its files, its lessons, its state kept."""
