@@ -243,7 +243,7 @@ def _write_image(path: Path, target: str, answer: LeakAnswer, plan: Plan) -> Non
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
     from PySide6.QtGui import QGuiApplication
 
-    from attnviz import check_words
+    from attnviz.cli import check_words
     from attnviz.figure.leak_map import write_leak_image
 
     application = QGuiApplication.instance() or QGuiApplication(["attnviz"])
