@@ -210,6 +210,8 @@ def drawing_of(
     selected = None if figure.row is None else Cell(figure.row, 0)
     finished = picture.finished
     remarks = (*finished.notes, *finished.remarks) if finished is not None else ()
+    if figure.paper.labels and not any(panel.row_labels for panel in laid_out.plan.panels):
+        remarks = (*remarks, "this size has no room for the names of tokens: give more, or --no-caption")
     return sheet.PictureDrawing(picture, laid_out, selected=selected), remarks
 
 

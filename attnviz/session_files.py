@@ -176,7 +176,10 @@ def _keys(text: str) -> Iterator[tuple[tuple[str, ...], int]]:
             path = path[:-1]
         elif found[2] and path:
             line, at = line + text.count("\n", at, found.start()), found.start()
-            path[-1] = json.loads(found[1], strict=False)
+            try:
+                path[-1] = json.loads(found[1], strict=False)
+            except ValueError:  # a wrong escape, behind what was found wrong first
+                path[-1] = found[1][1:-1]
             yield tuple(path), line
 
 

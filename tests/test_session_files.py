@@ -188,6 +188,7 @@ def test_an_unknown_field_of_a_newer_file_says_so():
         (b'{\n"attnviz": "session",\n"a": "\xff"}', "line 3: this is not text (byte 0xff)"),
         (b"[" * 100_000, "line 1: lists in lists are too deep for a session"),
         (b"[\n" + b"9" * 5000 + b"]", "line 2: the file is damaged (a number of thousands of digits)"),
+        (b'{"a": 1, "a": NaN,\n "\\x": 1}', "line 1: NaN is no number"),
         (b'{"attnviz": "session"}', "line 1: the session holds no spec"),
         (b'{"attnviz": "session",\n "spec": 3}', "line 2: spec is 3: give a spec"),
         (

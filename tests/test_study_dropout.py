@@ -189,9 +189,9 @@ def test_it_starts_when_it_comes_into_sight_and_tells_the_half(page):
     assert page.body.indexOf(page.table) < page.body.indexOf(page.sums)
     assert "row 0 · Your sums to" in page.verdict.text()
     assert 40 < float(seen.removesuffix(" %")) < 60
-    assert expected.replace("\u00a0", " ") == "p^1 = 50 %"
+    assert expected.replace("\u00a0", " ") == "p¹ = 50 %"
     assert "dropped whole" in page.verdict.text()
-    assert "p^1 = 50 %" in page.verdict.text().replace("\u00a0", " ")
+    assert "p¹ = 50 %" in page.verdict.text().replace("\u00a0", " ")
     assert page.factor.text() == "survivors × 2.00 = 1/(1 − 0.50)"
     (bars,) = page.sums.plot.bars
     assert bars.heights.sum() == 1000
@@ -293,7 +293,7 @@ def test_what_was_found_stays_until_its_successor_comes(page):
     assert page.sums.plot is before
     run(page)
     assert page.sums.plot is not before
-    assert page.table.lines()[0][3].replace("\u00a0", " ") == "p^1 = 20 %"
+    assert page.table.lines()[0][3].replace("\u00a0", " ") == "p¹ = 20 %"
 
 
 def test_a_page_that_went_out_of_sight_while_it_drew_begins_again(page):
@@ -333,7 +333,7 @@ def test_the_command_takes_the_specs_options(monkeypatch, capsys):
     assert told["sums"] == last_of(BOOK, row=2, draws=40).sums.tolist()
     assert told["vanishing"][0] == 0.5
     assert cli.run(["study", "dropout", *spec]) == 0
-    assert "p^1 = 50 %" in capsys.readouterr().out
+    assert "p¹ = 50 %" in capsys.readouterr().out
     for wrong in (("dropout",), ("dropout", *spec, "--head", "all"), ("dropout", *spec, "--head", "3")):
         assert cli.run(["study", *wrong]) == 2
 

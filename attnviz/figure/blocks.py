@@ -28,6 +28,7 @@ HEADING: Final = 13
 LINE: Final = 17.0
 GAP: Final = 18.0
 _ROW: Final = 19.0  # of a table
+_WHOLE_UP_TO: Final = 12
 _FEW_ROWS: Final = 3
 _LEFT = Qt.AlignmentFlag.AlignLeft
 
@@ -179,7 +180,7 @@ class TableBlock:
     def heights(self, width: float, unit: float) -> Range:
         around = self.words.height(width, unit)
         count = len(self.table.lines)
-        few = min(count, _FEW_ROWS + 1)
+        few = count if count <= _WHOLE_UP_TO else _FEW_ROWS + 1  # of a short one a part would say another thing
         return around + (1 + few) * _ROW * unit, around + (1 + count) * _ROW * unit
 
     def worth(self, size: tuple[float, float], unit: float) -> float:

@@ -28,18 +28,21 @@ __all__ = [
 HATCHED_FROM: Final = 12.0
 CROSSED_FROM: Final = 28.0
 GAPS_FROM: Final = 28.0
+_GREY_FROM: Final = 3.0
+_INFINITE: Final = "−∞"
 _STRIP: Final = 1 << 22  # pixels of a sheet that are copied at a time
 
 
 def paint_cells(
     painter: QPainter, rect: QRectF, window: Window, frame: Frame, style: Style, *, numbers: bool = True,
     decimals: int | None = None, peeking: Peeking | None = None, before: Frame | None = None, unit: float = 1.0,
+    infinities: bool = False,
 ) -> None:  # fmt: skip
     """Paint the part of ``frame`` in ``window`` into ``rect``, whose edges are the window's.
 
     Pixels are never smoothed. Marks, numbers and gaps come with cells that are large enough; ``peeking`` says which
     visible cells are framed in red. Where a number differs from that of ``before``, a level-1 frame of the same
-    cells, that one stands below it in small.
+    cells, that one stands below it in small. With ``infinities`` a masked score of −∞ is written, not crossed out.
     """
     grid = grid_of(rect, window, frame)
     if not grid.rows or not grid.cols or rect.isEmpty():
@@ -53,14 +56,19 @@ def paint_cells(
         shown = shown_class(grid.seen(frame.classes, frame))
         _paint_hatching(painter, grid, shown == CellClass.MASKED, style)
         _paint_gaps(painter, grid, style)
-        _paint_marks(painter, grid, shown, style)
+        _paint_marks(painter, grid, shown, style, word=_INFINITE if infinities and _is_infinite(frame) else "")
         if numbers:
             paint_numbers(painter, grid, frame, shown, style, decimals=decimals, before=before, unit=unit)
         if peeking is not None:
             frame_hidden_cells(painter, grid, shown, peeking, style)
-    elif peeking is not None:
+    else:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        outline_hidden(painter, grid, peeking, style, unit)
+        if (
+            frame.level == 1 and grid.side >= _GREY_FROM and style.grey
+        ):  # in grey a plain ground may be taken for a weight
+            _paint_hatching(painter, grid, shown_class(grid.seen(frame.classes, frame)) == CellClass.MASKED, style)
+        if peeking is not None:
+            outline_hidden(painter, grid, peeking, style, unit)
     painter.restore()
 
 
@@ -192,16 +200,22 @@ def _paint_gaps(painter: QPainter, grid: Grid, style: Style) -> None:
     fill_rects(painter, level, style.card)
 
 
-def _paint_marks(painter: QPainter, grid: Grid, shown: npt.NDArray[np.uint8], style: Style) -> None:
+def _is_infinite(frame: Frame) -> bool:
+    """Whether the masked cells of a map are scores of −∞."""
+    masked = frame.classes == CellClass.MASKED
+    return frame.stage == "masked_scores" and bool(np.isneginf(frame.values[masked]).all())
+
+
+def _paint_marks(painter: QPainter, grid: Grid, shown: npt.NDArray[np.uint8], style: Style, *, word: str) -> None:
     """The sign of each cell that holds no ordinary number."""
-    _paint_crosses(painter, grid, shown == CellClass.MASKED, style)
+    _paint_crosses(painter, grid, shown == CellClass.MASKED, style, word)
     for row, col in np.argwhere((shown != CellClass.ORDINARY) & (shown != CellClass.MASKED)).tolist():
         cell = grid.in_sight(grid.rows.start + row, grid.cols.start + col)
         _paint_mark(painter, cell, CellClass(int(shown[row, col])), style, grid.side)
 
 
-def _paint_crosses(painter: QPainter, grid: Grid, masked: npt.NDArray[np.bool_], style: Style) -> None:
-    """A × on a clear patch in every large masked cell; drawn together, since half a map can be masked."""
+def _paint_crosses(painter: QPainter, grid: Grid, masked: npt.NDArray[np.bool_], style: Style, word: str) -> None:
+    """A × or ``word`` on a clear patch in every large masked cell; drawn together, since half a map can be."""
     if grid.side < CROSSED_FROM:
         return
     patch = min(max(grid.side * 0.28, 17.0), 44.0)
@@ -213,6 +227,11 @@ def _paint_crosses(painter: QPainter, grid: Grid, masked: npt.NDArray[np.bool_],
             continue  # a half of one would be no cross
         x, y = part.center().x(), part.center().y()
         patches.append(QRectF(x - patch / 2, y - patch / 2, patch, patch))
+        if word:
+            painter.setFont(sized(0.72 * patch))
+            painter.setPen(style.muted)
+            draw_text(painter, QRectF(x - patch, y - patch / 2, 2 * patch, patch), Qt.AlignmentFlag.AlignHCenter, word)
+            continue
         lines += [QLineF(x - arm, y - arm, x + arm, y + arm), QLineF(x - arm, y + arm, x + arm, y - arm)]
     fill_rects(painter, patches, style.masked)
     painter.setPen(QPen(style.muted, min(max(grid.side / 45, 1.5), 2.6)))

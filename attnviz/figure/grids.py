@@ -29,19 +29,28 @@ LABELLED_UP_TO: Final = 6
 _LABELS_WORTH = 0.18  # labels that leave less than this share of the maps' area are left out
 _EDGES_WORTH = 0.6  # the same for labels along the grid's edges
 _SHARED_WORTH = 1.3  # labels along the edges alone, where that makes the maps so much larger
+_PAPER_WORTHS = (0.4, 0.3, 1.1)
 _LEAST_LABELLED = 48.0  # pixels of a map's shorter side from which labels are of use
 
 
-def labelled_grid(area: Box, subject: Subject, count: int, unit: float) -> list[PanelLayout]:
-    """``count`` panels, each with its labels, or with labels along the grid's edges, or with none, as there is room."""
+def labelled_grid(
+    area: Box, subject: Subject, count: int, unit: float, *, on_paper: bool = False
+) -> list[PanelLayout]:  # fmt: skip
+    """``count`` panels, each with its labels, or with labels along the grid's edges, or with none, as there is room.
+
+    ``on_paper`` maps are worth more beside their labels: nobody can look for a token there by hovering.
+    """
+    labels_worth, edges_worth, shared_worth = (
+        (_LABELS_WORTH, _EDGES_WORTH, _SHARED_WORTH) if not on_paper else _PAPER_WORTHS
+    )
     plain = in_a_grid(area, count, plain_panels(subject, unit), 10 * unit)
     shared = _edged_grid(area, subject, count, unit) if count > 1 else None
     if count <= LABELLED_UP_TO:
         each = in_a_grid(area, count, partial(panel_layout, subject=subject, unit=unit), 20 * unit)
-        worth = _fits(each, area) and area_of(each[0]) >= _LABELS_WORTH * area_of(plain[0])
+        worth = _fits(each, area) and area_of(each[0]) >= labels_worth * area_of(plain[0])
         if worth and (count == 1 or not _is_small(each[0])):
-            return shared if shared and area_of(shared[0]) >= _SHARED_WORTH * area_of(each[0]) else each
-    return shared if shared and area_of(shared[0]) >= _EDGES_WORTH * area_of(plain[0]) else plain
+            return shared if shared and area_of(shared[0]) >= shared_worth * area_of(each[0]) else each
+    return shared if shared and area_of(shared[0]) >= edges_worth * area_of(plain[0]) else plain
 
 
 def plain_panels(subject: Subject, unit: float) -> Arrange:

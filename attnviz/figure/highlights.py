@@ -30,7 +30,7 @@ def paint_selected_row(painter: QPainter, rect: QRectF, window: Window, row: int
     if cell >= HATCHED_FROM:
         width = min(max(cell / 40, 1.6 * max(1.0, unit)), 4.0 * max(1.0, unit))
         painter.setPen(QPen(style.accent, width))
-        painter.drawRoundedRect(frame.adjusted(-width, -width / 2, width, width / 2), width, width)
+        painter.drawRoundedRect(frame.adjusted(-width / 2, -width / 2, width / 2, width / 2), width, width)
         return
     painter.setPen(QPen(style.accent, 2.0 * unit))
     middle, tick = frame.center().y(), 5 * unit

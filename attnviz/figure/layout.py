@@ -105,7 +105,7 @@ def figure_layout(
 
 def maps_and_bar(
     area: Box, subject: Subject, n_panels: int, unit: float, *, large_first: bool = False, with_bar: bool = True,
-    labelled: bool = True,
+    labelled: bool = True, on_paper: bool = False,
 ) -> tuple[tuple[PanelLayout, ...], Box, Box]:  # fmt: skip
     """Panels of one ``subject`` in ``area``, the colour bar at their right and the column of its ticks and name.
 
@@ -120,7 +120,7 @@ def maps_and_bar(
     else:
         main = Box(area.x, area.y, max(area.width - bar_w, 1), area.height)
         if labelled:
-            panels = labelled_grid(main, subject, n_panels, unit)
+            panels = labelled_grid(main, subject, n_panels, unit, on_paper=on_paper)
         else:
             panels = in_a_grid(main, n_panels, plain_panels(subject, unit), 10 * unit)
         shift = math.floor(max(main.right - max(used_by(panel).right for panel in panels), 0) / 2)

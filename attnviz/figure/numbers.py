@@ -22,6 +22,7 @@ BEFORE_FROM: Final = 60.0
 
 _PERCENT_FROM: Final = 40.0  # in smaller cells two short digits are read more easily
 _LEAST = 8.0
+_LEAST_ON_PAPER = 10.5  # × unit: below, numbers are left to the colours
 _READ_FROM_AFAR: Final = 1.5  # with type so many times as large, numbers fill their cells
 _PENS: Final = {"black": "#111216", "white": "#ffffff"}
 
@@ -74,7 +75,7 @@ def _in_sight(start: float, length: float, low: float, high: float) -> tuple[flo
 
 def _least(unit: float) -> float:
     """The smallest type of a number: on paper it must be read beside the other words."""
-    return _LEAST * max(unit, 1.0)
+    return _LEAST if unit <= 1 else _LEAST_ON_PAPER * unit
 
 
 def _written(

@@ -42,7 +42,7 @@ def paint_panel(
     window = window or (0.0, float(n_rows), 0.0, float(n_cols))
     paint_cells(
         painter, QRectF(*place.map_rect), window, frame, style, numbers=numbers, decimals=decimals,
-        peeking=peeking_of(outline), unit=place.unit,
+        peeking=peeking_of(outline), unit=place.unit, infinities=True,
     )  # fmt: skip
     paint_surroundings(
         painter, place, window, frame, outline, style, selected=selected, numbers=numbers, answer=False
@@ -116,6 +116,8 @@ def paint_colour_bar(
     ticks = colour.quantity_ticks(scale)
     if view.norm == "unit" and frame.stage == "dropped_weights":  # what was kept is larger than it was
         ticks[-1] = ticks[-1][0], f"≥ {ticks[-1][1]}"
+    if scale.curve == "log" and ticks:  # below it all is of one colour
+        ticks[0] = ticks[0][0], f"≤ {ticks[0][1]}"
     if view.norm == "per-head":
         ticks = [(0.0, ticks[0][1]), (1.0, QCoreApplication.translate("Figure", "max"))]
     words_w = 18 * unit

@@ -64,7 +64,7 @@ def paper_layout(
         margin + beside, y, max(inner_w - beside, 1), max(bottom - y - strip - (8 * unit if bottom < height else 0), 1)
     )
     panels, bar, column = maps_and_bar(
-        area, subject, n_panels, unit, with_bar=words.colour_bar, labelled=words.labels
+        area, subject, n_panels, unit, with_bar=words.colour_bar, labelled=words.labels, on_paper=True
     )  # fmt: skip
     axes: tuple[Box, ...] = ()
     if words.axes:

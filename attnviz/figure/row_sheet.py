@@ -11,9 +11,10 @@ import numpy as np
 from PySide6.QtCore import QCoreApplication, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen
 
-from attnviz.figure import cells, marks
+from attnviz.figure import marks
 from attnviz.figure.drawing import Drawing, Step
 from attnviz.figure.fonts import draw_text, load_fonts, sized, text_width
+from attnviz.figure.glosses import glossed
 from attnviz.figure.labels import PERCENT_UP_TO_KEYS
 from attnviz.figure.paper_layout import line_of, margin_of
 from attnviz.figure.plots import Bars, Plot, paint_plot
@@ -51,7 +52,7 @@ class RowDrawing(Drawing):
 
     def __init__(self, story: RowStory, outline: Outline, paper: Paper) -> None:
         load_fonts()
-        self.paper, self._story, self._outline = paper, story, outline
+        self.paper, self._story, self._outline = paper, story, glossed(outline)
         self.unit = unit_of(paper)
 
     @property
@@ -172,18 +173,15 @@ class RowDrawing(Drawing):
     def _largest(self) -> float:
         rows = [row for row in (self._story.now, self._story.before) if row is not None]
         found = [float(np.nanmax(np.where(np.isfinite(w), w, np.nan))) for w in map(_weights, rows) if _any_number(w)]
-        return max([*found, 0.0])
+        most = max([*found, 0.0])
+        return max(most, 1.0) if len(self._story.now.hidden) <= PERCENT_UP_TO_KEYS else most  # few share out a whole
 
     def _paint_bar(self, painter: QPainter, room: QRectF, key: int, most: float) -> None:
         row, before, style, unit = self._story.now, self._story.before, self.style, self.unit
         track = QColor(style.hairline)
         painter.fillRect(QRectF(room.left(), room.bottom(), room.width(), max(unit, 1)), track)
         weight = float(_weights(row)[key])
-        kind = _kind(row, key)
-        if kind != CellClass.ORDINARY:
-            side = min(room.height(), room.width())
-            cells.paint_swatch(painter, QRectF(room.left(), room.top(), side, side), kind, style)
-        elif most > 0:
+        if _kind(row, key) == CellClass.ORDINARY and most > 0:
             colour = style.leak if _peeks(row, key) else style.accent
             painter.fillRect(
                 QRectF(room.left(), room.top(), room.width() * max(weight, 0.0) / most, room.height()), colour
@@ -207,19 +205,22 @@ class RowDrawing(Drawing):
         return [self._column(marks.stage_title("scaled_scores"), words, px)]
 
     def _weight_words(self, px: float) -> _Column:
-        row, decimals = self._story.now, self.paper.decimals
+        row, before = self._story.now, self._story.before
         if not self.paper.numbers:
             return _Column("", ("",) * len(row.hidden), 0.0)
-        words = []
-        for key, weight in enumerate(map(float, _weights(row))):
-            kind = _kind(row, key)
-            if kind != CellClass.ORDINARY:
-                words.append(_SIGNS[kind])
-            elif decimals is None and len(row.hidden) <= PERCENT_UP_TO_KEYS:
-                words.append(marks.percentage(weight))
-            else:
-                words.append(marks.formatted(weight, "short" if decimals is None else str(decimals)))
-        return self._column("", tuple(words), px)
+        words = tuple(self._written(row, key) for key in range(len(row.hidden)))
+        if before is not None:
+            words = tuple(f"{self._written(before, key)} → {now}" for key, now in enumerate(words))
+        return self._column("", words, px)
+
+    def _written(self, row: RowStages, key: int) -> str:
+        weight, decimals = float(_weights(row)[key]), self.paper.decimals
+        kind = _kind(row, key)
+        if kind != CellClass.ORDINARY:
+            return _SIGNS[kind]
+        if decimals is None and len(row.hidden) <= PERCENT_UP_TO_KEYS and weight <= 1:
+            return marks.percentage(weight)
+        return marks.formatted(weight, "short" if decimals is None else str(decimals))
 
     def _column(self, heading: str, words: tuple[str, ...], px: float) -> _Column:
         font, small = sized(px), sized(_SMALL * self.unit)

@@ -9,15 +9,17 @@ from types import MappingProxyType
 from PySide6.QtCore import QCoreApplication, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QPainter
 
+from attnviz import colour
 from attnviz.figure import layout, marks, paint
 from attnviz.figure.drawing import Drawing, Step
 from attnviz.figure.fitting import fitted
 from attnviz.figure.fonts import draw_text, load_fonts, sized
+from attnviz.figure.glosses import glossed
 from attnviz.figure.paper_layout import SheetWords, margin_of, paper_layout
 from attnviz.figure.styles import Style, style_of_theme
 from attnviz.figure.units import unit_of
 from attnviz.figure.words import wrapped
-from attnviz.frames import Outline, level_for
+from attnviz.frames import Frame, Outline, level_for
 from attnviz.session import Cell, Picture
 from attnviz.spec import QUERY_KEY_STAGES, AttentionSpec, Paper, View, Viewport
 
@@ -74,6 +76,7 @@ def lay_out(
     Needs a QGuiApplication: words are measured.
     """
     load_fonts()
+    outline = glossed(outline)
     panels = outline.panels
     wanted = tuple(f"head:{head}" for head in heads or (() if view.head is None else (view.head,)))
     if wanted and set(wanted) <= set(panels):
@@ -112,11 +115,16 @@ class PictureDrawing(Drawing):
 
     def __init__(self, picture: Picture, sheet: Sheet, *, selected: Cell | None = None) -> None:
         self._sheet, self._selected = sheet, selected
+        if picture.outline is not None:
+            picture = replace(picture, outline=glossed(picture.outline))
         self._frames = {
             name: fitted(picture.frames[name], picture.view.colours, place.map_rect, sheet.window)
             for name, place in zip(sheet.panels, sheet.plan.panels, strict=True)
             if name in picture.frames
         }
+        bound, colours = sheet.paper.bound, picture.view.colours
+        if bound is not None:
+            self._frames = {name: _bounded(frame, bound, colours) for name, frame in self._frames.items()}
         self._picture = replace(picture, frames=MappingProxyType(self._frames))
 
     @property
@@ -179,6 +187,13 @@ def _write_lines(
         painter.setPen(pen)
         draw_text(painter, QRectF(*box), Qt.AlignmentFlag.AlignLeft, text)
     painter.restore()
+
+
+def _bounded(frame: Frame, bound: float, colours: str) -> Frame:
+    """``frame`` in colours that end at ``bound``, and at −``bound`` where they diverge."""
+    low = -bound if frame.scale.diverging else 0.0
+    scale = replace(frame.scale, low=low, high=bound, curve="linear")
+    return replace(frame, scale=scale, rgb=colour.paint_values(frame.values, frame.classes, scale, colours))
 
 
 def _name_axes(painter: QPainter, plan: layout.FigureLayout, outline: Outline, style: Style) -> None:

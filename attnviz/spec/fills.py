@@ -77,14 +77,15 @@ def number_words(number: float) -> str:
         return "0"
     power = round(math.log10(size))
     if abs(power) >= 4 and size == float(f"1e{power}"):
-        return f"{sign}10{_raised(power)}"
+        return f"{sign}10{raised(power)}"
     if size < 1e15 and size == int(size):
         return f"{sign}{int(size):,}"
     mantissa, _, exponent = f"{size:.9g}".partition("e")
-    return f"{sign}{mantissa} · 10{_raised(int(exponent))}" if exponent else sign + mantissa
+    return f"{sign}{mantissa} · 10{raised(int(exponent))}" if exponent else sign + mantissa
 
 
-def _raised(power: int) -> str:
+def raised(power: int) -> str:
+    """A whole number in small digits above the line: ⁻⁹."""
     return str(power).translate(_SUPERSCRIPTS)
 
 

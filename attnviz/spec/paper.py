@@ -31,7 +31,9 @@ class Paper(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     ``width`` and ``height`` in pixels. ``dpi`` is None for a screen, where type grows with the sheet; on paper so many
     pixels are an inch, and type is as large as in a book. ``title`` None is what the figure shows, "" none.
     ``caption`` is the settings that matter, ``legend`` the looks of cells that are no numbers. ``numbers`` in cells
-    that are large enough, with ``decimals`` (None: as many as fit). ``type_scale`` makes all type larger or smaller.
+    that are large enough, with ``decimals`` (None: as many as fit). ``tables`` of a study, beside what it draws.
+    ``bound`` is the number at which the colours of maps end (None: what the window's norm says), so that pictures that
+    are shown one after the other can be compared. ``type_scale`` makes all type larger or smaller.
     ``real_text`` keeps text in an SVG as text, which then needs a font; else it is outlines.
     """
 
@@ -46,6 +48,8 @@ class Paper(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     labels: bool = True
     numbers: bool = True
     decimals: int | None = None
+    tables: bool = True
+    bound: float | None = None
     type_scale: float = 1.0
     real_text: bool = False
 
@@ -55,6 +59,8 @@ class Paper(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             raise SpecError("dpi", f"dpi is {self.dpi:g}: give pixels an inch, such as 300")
         if self.decimals is not None and not 0 <= self.decimals <= 9:
             raise SpecError("decimals", f"decimals is {self.decimals}: give 0 to 9")
+        if self.bound is not None and not (math.isfinite(self.bound) and self.bound > 0):
+            raise SpecError("bound", f"bound is {self.bound:g}: give a number above 0, such as 1")
         if not (math.isfinite(self.type_scale) and 0.1 <= self.type_scale <= 10):
             raise SpecError("type_scale", f"type_scale is {self.type_scale:g}: give 0.1 to 10, where 1 is as usual")
 

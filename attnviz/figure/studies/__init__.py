@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from attnviz.figure.block_sheet import BlocksDrawing, Contents
+from attnviz.figure.glosses import with_glosses
 from attnviz.figure.studies import compare, dropout, exam, forms, future_share, gallery, heads, leaks, rounds
 from attnviz.figures import Figure, Shows
 from attnviz.frames import Outline
@@ -46,6 +47,8 @@ def drawing_of(figure: Figure, answer: Answer, outline: Outline | None = None) -
     kind, contents_of = _STUDIES[figure.shows]
     if not isinstance(answer, kind):
         raise TypeError(f"a figure of {figure.shows} needs a {kind.__name__}, here is a {type(answer).__name__}")
+    if outline is not None and isinstance(answer, CompareAnswer | GalleryAnswer | RoundsAnswer):
+        answer = replace(answer, tokens=tuple(with_glosses(answer.tokens, outline)))
     if isinstance(answer, LeakAnswer):
         contents = leaks.contents_of(figure, answer, () if outline is None else outline.tokens)
     else:

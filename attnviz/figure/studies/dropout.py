@@ -21,6 +21,7 @@ from attnviz.figures import Figure
 from attnviz.frames import CellClass, Scale
 from attnviz.questions.dropout import DropoutAnswer
 from attnviz.spec import View
+from attnviz.spec.fills import raised
 
 FEW_CELLS: Final = 6
 """Cells of a row whose sum takes too few values for a curve through them."""
@@ -119,14 +120,14 @@ def vanished_table(answer: DropoutAnswer, most: int = _ROWS_TOLD) -> Table:
     for row in range(min(len(answer.vanished), most)):
         n, seen, closed = int(answer.n_visible[row]), 100 * answer.vanished[row], 100 * answer.vanishing[row]
         name = row_name(row, answer.tokens, len(answer.vanished))
-        lines.append((name, str(n), f"{seen:.1f} %", f"p^{n} {_percent(float(closed))}"))
+        lines.append((name, str(n), f"{seen:.1f} %", f"p{raised(n)} {_percent(float(closed))}"))
     return table_of([_tr("row"), _tr("cells n"), _tr("seen"), _tr("expected")], lines)
 
 
 def vanished_words() -> str:
     """What the table tells."""
     return _tr(
-        "How often a row is dropped whole: p^n for n cells that weigh anything, so a row of one cell vanishes with "
+        "How often a row is dropped whole: pⁿ for n cells that weigh anything, so a row of one cell vanishes with "
         "probability p."
     )
 
@@ -168,8 +169,10 @@ def told(answer: DropoutAnswer) -> str:
         mean=two(float(np.nanmean(answer.sums))), sd=two(float(np.nanstd(answer.sums))), draws=f"{answer.done:,}",
         theory=two(answer.mean), deviation=two(answer.deviation),
     )  # fmt: skip
-    gone = _tr("It was dropped whole in {share} % of them: p^{n} {closed}.").format(
-        share=f"{100 * answer.vanished[row]:.1f}", n=n, closed=_percent(100 * float(answer.vanishing[row]))
+    gone = _tr("It was dropped whole in {share} % of them: {power} {closed}.").format(
+        share=f"{100 * answer.vanished[row]:.1f}",
+        power=f"p{raised(n)}",
+        closed=_percent(100 * float(answer.vanishing[row])),
     )
     return f"{words} {gone}"
 
