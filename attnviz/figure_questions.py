@@ -31,9 +31,23 @@ def question_of(figure: Figure) -> Question:
     make = _MAKERS.get(figure.shows)
     if make is None:
         raise SpecError("shows", f"shows is {figure.shows}, which asks no study: give one of {', '.join(_MAKERS)}")
+    usual = STUDY_OF[figure.shows]
     if figure.question is None:
         return make(figure)
+    if figure.question.name != usual:
+        raise SpecError(
+            "question", f"{figure.shows} is asked {usual}, but here is a question of {figure.question.name}"
+        )
     return figure.question
+
+
+STUDY_OF: Final[Mapping[Shows, str]] = MappingProxyType(
+    {
+        "a-b": "compare", "difference": "compare", "gallery": "gallery", "dropout": "dropout", "heads-study": "heads",
+        "rounds": "rounds", "exam": "exam", "future-share": "future-share", "forms": "forms", "leaks": "leak",
+    }
+)  # fmt: skip
+"""The name of the study that a figure asks."""
 
 
 def _compare(figure: Figure) -> Question:

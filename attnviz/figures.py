@@ -25,6 +25,8 @@ the steps of training."""
 
 ANIMATES: Final = get_args(Animates)
 MOST_FRAMES: Final = 500
+PICTURES: Final = (".png", ".svg", ".pdf", ".gif")
+"""Endings of the files that a figure is written to."""
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,9 +34,9 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
 
     ``spec`` and ``view`` say what is computed and looked at, as in the window. ``heads`` are some of them, () the
     view's: one or all. ``row`` is the query that a *row*, a *gallery* and some studies look at, None for the last.
-    ``beside`` is B of *a-b* and *difference*, A is ``spec``. ``question`` is the whole question of a study, None for
-    the one that ``spec`` and its defaults make. ``animates`` says what moves in a file of several pictures, of which
-    there are at most ``frames``, each for ``seconds``.
+    ``beside`` is B of *a-b* and *difference*, A is ``spec``; of a *row* it is the state before. ``question`` is the
+    whole question of a study, None for the one that ``spec`` and its defaults make. ``animates`` says what moves in a
+    file of several pictures, of which there are at most ``frames``, each for ``seconds``.
     """
 
     spec: AttentionSpec = msgspec.field(default_factory=make_spec)
@@ -58,6 +60,8 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
             raise SpecError("frames", f"frames is {self.frames}: give 1 to {MOST_FRAMES}")
         if not 0.02 <= self.seconds <= 600:
             raise SpecError("seconds", f"seconds is {self.seconds:g}: give 0.02 to 600 for each picture")
+        if self.animates in ("stages", "re-rolls") and self.shows != "heads":
+            raise SpecError("animates", f"{self.animates} are of heads, but shows is {self.shows}: leave animates out")
         if self.shows in ("a-b", "difference") and self.beside is None:
             raise SpecError("beside", f"{self.shows} compares two states: say what differs in the other one")
         if self.row is not None and self.row < 0:

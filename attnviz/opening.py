@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
@@ -10,14 +11,13 @@ from typing import Final
 
 import msgspec
 
-from attnviz.figures import Figure, Shows
+from attnviz.figures import PICTURES, Figure, Shows
 from attnviz.session_files import MAX_BYTES, SUFFIX, Page, SavedSession, from_text, is_session
 from attnviz.spec import SpecError, View, from_json
 
-PICTURES: Final = frozenset({".png", ".svg", ".pdf", ".gif"})
 ARRAYS: Final = frozenset({".npz", ".npy", ".safetensors"})
 """Queries and keys, which are a spec's source and no state of a window."""
-OPENABLE: Final = frozenset({SUFFIX, ".json"}) | ARRAYS | PICTURES
+OPENABLE: Final = frozenset({SUFFIX, ".json"}) | ARRAYS | set(PICTURES)
 
 _PAGE_OF: Final[dict[Shows, Page]] = {
     "a-b": "compare", "difference": "compare", "gallery": "masks", "row": "row", "dropout": "dropout",
@@ -44,7 +44,11 @@ def of_figure(figure: Figure) -> SavedSession:
     head = figure.heads[0] if len(figure.heads) == 1 else figure.view.head
     view = msgspec.structs.replace(figure.view, head=head)
     saved = SavedSession(spec=figure.spec, view=view)
-    if figure.beside is not None:
+    if figure.beside is not None and figure.shows == "row":  # what is beside a row is the state before
+        before = msgspec.structs.replace(view, rows=None, cols=None)
+        with contextlib.suppress(SpecError):
+            saved = SavedSession(spec=figure.spec, view=view, pinned=(figure.beside, before))
+    elif figure.beside is not None:
         a = figure.spec, msgspec.structs.replace(view, rows=None, cols=None)
         try:
             saved = SavedSession(spec=figure.beside, view=view, pinned=a)

@@ -21,7 +21,7 @@ from xml.parsers import expat
 import msgspec
 
 from attnviz import __version__
-from attnviz.figures import Figure
+from attnviz.figures import PICTURES, Figure
 from attnviz.files import read_problem
 from attnviz.questions import Question
 from attnviz.questions.compare import CompareQuestion
@@ -41,7 +41,6 @@ MOST_BYTES: Final = 8 << 20
 """Of the text in a picture: a mask drawn cell by cell takes a hundredth."""
 
 MOST_OF_A_FILE: Final = 1 << 30
-PICTURES: Final = (".png", ".svg", ".pdf", ".gif")
 """Suffixes of the pictures that remember."""
 
 _FORMAT: Final = 1
@@ -171,7 +170,10 @@ def _recalled(data: bytes, name: str) -> Figure:
         if fields.get("given") is True:
             why = "it shows weights that were given to attnviz.show, which are not in the picture"
             raise SpecError("file", why)  # noqa: TRY301
-        if "scene" not in fields:  # the first pictures held spec and view alone
+        layout = fields.get("format")
+        if "scene" not in fields and not (
+            isinstance(layout, int) and layout > _FORMAT
+        ):  # the first pictures held spec and view alone
             spec, view = from_fields(fields)
             return Figure(spec=spec, view=view)
         return _of_version(fields)

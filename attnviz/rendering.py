@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import MappingProxyType
@@ -12,16 +12,17 @@ from msgspec.structs import replace
 
 from attnviz import files, tables
 from attnviz.engine import ComputationError, Engine
-from attnviz.figure_questions import question_of
+from attnviz.figure_questions import STUDY_OF, question_of
 from attnviz.figures import Figure
 from attnviz.frames import Finished, Frame, Outline, Progress, RowQuestion
-from attnviz.questions import Answer
+from attnviz.questions import Answer, Question
 from attnviz.remembered import remember
 from attnviz.session import Cell, Picture
 from attnviz.spec import (
     MAX_SEED,
     QUERY_KEY_STAGES,
     AttentionSpec,
+    Paper,
     Request,
     SpecError,
     View,
@@ -32,8 +33,14 @@ from attnviz.spec import (
 )  # fmt: skip
 
 if TYPE_CHECKING:
+    from PySide6.QtGui import QImage
+
     from attnviz.figure.block_sheet import BlocksDrawing
     from attnviz.figure.drawing import Drawing
+    from attnviz.figure.sheet import PictureDrawing
+
+Shelf = MutableMapping[str, tuple[Question, Answer]]
+"""What studies answered last, by their names, each with what it was asked."""
 
 _ATTEMPTS = 3
 _COMPUTED = 0.7  # of an export's progress; the rest is painting and compressing
@@ -98,7 +105,7 @@ def _collected(
 
 def write_figure(
     path: Path, figure: Figure, engine: Engine | None = None, *, cancelled: Callable[[], bool] = lambda: False,
-    progress: Callable[[float], object] = lambda _share: None,
+    progress: Callable[[float], object] = lambda _share: None, shelf: Shelf | None = None,
 ) -> tuple[str, ...]:  # fmt: skip
     """Compute ``figure`` and write it as the suffix of ``path`` says; what it is made of goes into its metadata.
 
@@ -109,6 +116,7 @@ def write_figure(
     `engine.ComputationError`, `files.FileProblem`, or `spec.SpecError` for what cannot be.
     """
     from attnviz.figure import formats  # noqa: PLC0415 (Qt: arrays must be had without its libraries)
+    from attnviz.figure.drawing import PAINTING  # noqa: PLC0415
 
     moves = path.suffix.lower() == ".gif"
     if not moves:
@@ -133,8 +141,9 @@ def write_figure(
         if moves:
             _write_animation(path, figure, working, cancelled, computed, written)
             return ()
-        drawing, remarks = drawing_of(figure, working, cancelled, computed)
-    formats.write_drawing(path, drawing, figure.paper, remember(figure), written)
+        drawing, remarks = drawing_of(figure, working, cancelled, computed, shelf)
+    with PAINTING:
+        formats.write_drawing(path, drawing, figure.paper, remember(figure), written)
     return remarks
 
 
@@ -142,11 +151,21 @@ def _write_animation(
     path: Path, figure: Figure, engine: Engine, cancelled: Callable[[], bool], computed: Callable[[float], object],
     written: Callable[[float], object],
 ) -> None:  # fmt: skip
-    from attnviz.figure.formats.gif import write_animation  # noqa: PLC0415 (as above)
-    from attnviz.figure.formats.png import image_of  # noqa: PLC0415
+    from attnviz.figure.formats.gif import check_animation, write_animation  # noqa: PLC0415 (as above)
 
-    images = [image_of(drawing, figure.paper) for drawing in moving(figure, engine, cancelled, computed)]
-    write_animation(path, images, figure.seconds, remember(figure), written)
+    count = len(_states(figure)) if figure.animates not in ("rounds", "exam") else figure.frames
+    check_animation(count, figure.paper.size)
+    images = (image_of(drawing, figure.paper) for drawing in moving(figure, engine, cancelled, computed))
+    write_animation(path, images, figure.seconds, remember(figure), written, count=count)
+
+
+def image_of(drawing: Drawing, paper: Paper) -> QImage:
+    """``drawing`` as an image, one at a time in this process."""
+    from attnviz.figure.drawing import PAINTING  # noqa: PLC0415
+    from attnviz.figure.formats import png  # noqa: PLC0415
+
+    with PAINTING:
+        return png.image_of(drawing, paper)
 
 
 def moving(
@@ -155,13 +174,28 @@ def moving(
 ) -> Iterator[Drawing]:  # fmt: skip
     """The drawings of an animation, one after the other; a single one where nothing moves. Raises as `write_figure`."""
     if figure.animates in ("rounds", "exam"):
-        yield from _study_drawings(replace(figure, shows=figure.animates), engine, cancelled, step)
+        asked = figure.question
+        question = asked if asked is not None and asked.name == STUDY_OF[figure.animates] else None
+        moved = replace(figure, shows=figure.animates, question=question)
+        yield from _study_drawings(moved, engine, cancelled, step)
         return
-    figures = _states(figure)
+    figures = _on_one_scale(_states(figure), engine, cancelled)
     for done, state in enumerate(figures):
         drawing, _ = drawing_of(state, engine, cancelled)
         yield drawing
         step((done + 1) / len(figures))
+
+
+def _on_one_scale(figures: list[Figure], engine: Engine, cancelled: Callable[[], bool]) -> list[Figure]:
+    """``figures`` of draws with one bound of their colours: the same number keeps its colour from draw to draw."""
+    first = figures[0]
+    if first.animates != "re-rolls" or first.paper.bound is not None:
+        return figures
+    highs = [drawing.high for drawing, _ in (_heads_drawing(state, engine, cancelled) for state in figures)]
+    if None in highs or len(set(highs)) == 1:
+        return figures
+    paper = replace(first.paper, bound=max(high for high in highs if high is not None))
+    return [replace(state, paper=paper) for state in figures]
 
 
 def _states(figure: Figure) -> list[Figure]:
@@ -173,8 +207,9 @@ def _states(figure: Figure) -> list[Figure]:
     if figure.animates == "re-rolls":
         if not spec.drops:
             raise SpecError("animates", "re-rolls draw dropout again: give --train and --dropout too")
-        stage = f"dropped_{spec.dropout_site}" if view.stage == "weights" else view.stage
-        view = replace(view, stage=stage)
+        dropped = f"dropped_{spec.dropout_site}"
+        after = stages_of(spec)[stages_of(spec).index(dropped) :]
+        view = view if view.stage in after else replace(view, stage=dropped)
         seeds = range(spec.dropout_seed, min(spec.dropout_seed + figure.frames, MAX_SEED + 1))
         return [replace(figure, spec=edited(spec, dropout_seed=seed), view=view) for seed in seeds]
     return [figure]
@@ -182,25 +217,40 @@ def _states(figure: Figure) -> list[Figure]:
 
 def drawing_of(
     figure: Figure, engine: Engine, cancelled: Callable[[], bool] = lambda: False,
-    step: Callable[[float], object] = lambda _share: None,
+    step: Callable[[float], object] = lambda _share: None, shelf: Shelf | None = None,
 ) -> tuple[Drawing, tuple[str, ...]]:  # fmt: skip
-    """``figure`` computed and laid out, and remarks about its numbers in sentences. Raises as `write_figure`."""
-    from attnviz.figure import sheet  # noqa: PLC0415 (as above)
-    from attnviz.figure.row_sheet import RowDrawing  # noqa: PLC0415
+    """``figure`` computed and laid out, and remarks about its numbers in sentences. Raises as `write_figure`.
 
-    if figure.shows not in ("heads", "row"):
-        drawing = _study_drawing(figure, engine, cancelled, step)
+    A study whose question is on the ``shelf`` is not run again; what it answered last lies there afterwards.
+    """
+    from attnviz.figure.row_sheet import RowDrawing  # noqa: PLC0415 (as above)
+
+    if figure.shows == "heads":
+        return _heads_drawing(figure, engine, cancelled, step)
+    if figure.shows != "row":
+        *_, drawing = _study_drawings(replace(figure, frames=1), engine, cancelled, step, shelf)
         left_out = ", ".join(drawing.left_out)
         return drawing, (f"this size has no room for {left_out}",) if left_out else ()
     outline = _outline(engine, figure.spec, figure.view, cancelled)
-    if figure.shows == "row":
-        row = outline.n_queries - 1 if figure.row is None else figure.row
-        head = figure.view.head or 0
-        story = engine.row_story(RowQuestion(1, figure.spec, row, head, figure.beside))
-        if story is None:
-            raise SpecError("row", f"row is {row}: rows count from 0 to {outline.n_queries - 1}")
-        return RowDrawing(story, outline, figure.paper), ()
-    laid_out = sheet.lay_out(outline, figure.spec, figure.view, figure.paper, figure.heads)
+    row = outline.n_queries - 1 if figure.row is None else figure.row
+    head = figure.heads[0] if figure.heads else figure.view.head or 0
+    story = engine.row_story(RowQuestion(1, figure.spec, row, head, figure.beside))
+    if story is None:
+        raise SpecError("row", f"row is {row}: rows count from 0 to {outline.n_queries - 1}")
+    return RowDrawing(story, outline, figure.paper), ()
+
+
+def _heads_drawing(
+    figure: Figure, engine: Engine, cancelled: Callable[[], bool], step: Callable[[float], object] = lambda _share: None
+) -> tuple[PictureDrawing, tuple[str, ...]]:
+    from attnviz.figure import sheet  # noqa: PLC0415 (as above)
+    from attnviz.figure.drawing import PAINTING  # noqa: PLC0415
+
+    outline = _outline(engine, figure.spec, figure.view, cancelled)
+    if figure.row is not None and figure.row >= outline.n_queries:
+        raise SpecError("row", f"row is {figure.row}: rows count from 0 to {outline.n_queries - 1}")
+    with PAINTING:
+        laid_out = sheet.lay_out(outline, figure.spec, figure.view, figure.paper, figure.heads)
     picture = collect(
         engine, figure.spec, figure.view, laid_out.viewport, cancelled,
         lambda message: step(message.done / max(message.total, 1)),
@@ -215,32 +265,36 @@ def drawing_of(
     return sheet.PictureDrawing(picture, laid_out, selected=selected), remarks
 
 
-def _study_drawing(
-    figure: Figure, engine: Engine, cancelled: Callable[[], bool], step: Callable[[float], object]
-) -> BlocksDrawing:
-    *_, last = _study_drawings(replace(figure, frames=1), engine, cancelled, step)
-    return last
-
-
 def _study_drawings(
-    figure: Figure, engine: Engine, cancelled: Callable[[], bool], step: Callable[[float], object]
-) -> Iterator[BlocksDrawing]:
+    figure: Figure, engine: Engine, cancelled: Callable[[], bool], step: Callable[[float], object],
+    shelf: Shelf | None = None,
+) -> Iterator[BlocksDrawing]:  # fmt: skip
     """The study's answers as they come in, at most ``frames`` of them, the last one among them."""
     from attnviz import studies  # noqa: PLC0415 (torch)
-    from attnviz.figure.studies import drawing_of as drawn  # noqa: PLC0415 (Qt)
+    from attnviz.figure.drawing import PAINTING  # noqa: PLC0415 (Qt)
+    from attnviz.figure.studies import drawing_of as drawn  # noqa: PLC0415
 
     outline = _outline(engine, figure.spec, View(), cancelled)
     answer: Answer | None = None
     said = 0
-    for answer in studies.answers(question_of(figure), cancelled):
+    question = question_of(figure)
+    there = (shelf or {}).get(question.name)
+    known = there[1] if there is not None and there[0] == question and figure.frames == 1 else None
+    for answer in studies.answers(question, cancelled) if known is None else (known,):
         step(answer.done / max(answer.total, 1))
         place = answer.done * figure.frames // max(answer.total, 1)
         if place > said and not answer.finished:
             said = place
-            yield drawn(figure, answer, outline)
+            with PAINTING:
+                drawing = drawn(figure, answer, outline)
+            yield drawing
     if answer is None or cancelled():
         raise Cancelled
-    yield drawn(figure, answer, outline)
+    if shelf is not None:
+        shelf[question.name] = question, answer
+    with PAINTING:
+        drawing = drawn(figure, answer, outline)
+    yield drawing
 
 
 def beside(engine: object) -> Engine | None:
@@ -274,12 +328,18 @@ def write_arrays(path: Path, spec: AttentionSpec, view: View, engine: Engine | N
     files.write_npz(path, arrays, to_json(spec, view))
 
 
-def write_table(path: Path, spec: AttentionSpec, view: View, engine: Engine | None = None) -> None:
-    """Write the view's stage as a CSV file with names: a line for each query of each head. Raises as `write_arrays`."""
+def write_table(path: Path, figure: Figure, engine: Engine | None = None) -> None:
+    """Write a figure's maps as a CSV file with names: a line for each query of each head. Raises as `write_arrays`.
+
+    Raises `SpecError` for a figure of anything but heads.
+    """
+    if figure.shows != "heads":
+        raise SpecError("shows", f"shows is {figure.shows}, which has no table of cells: give heads, or an .npz")
+    spec, view = figure.spec, figure.view
     with _engine_or_own(engine) as working:
         arrays = working.arrays(spec)
         dims = _outline(working, spec, view, lambda: False).dims
-    text = tables.BOM + tables.csv_text(arrays, view, dims)
+    text = tables.BOM + tables.csv_text(arrays, view, dims, figure.heads)
     files.write_whole(path, lambda file: file.write(text.encode()))
 
 

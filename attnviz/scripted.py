@@ -104,6 +104,14 @@ def _asked(
     return spec, view
 
 
+def _put_back(kept: Mapping[str, str | None]) -> None:
+    """The environment as it was."""
+    for name, value in kept.items():
+        os.environ.pop(name, None)
+        if value is not None:
+            os.environ[name] = value
+
+
 @contextmanager
 def _own_surroundings() -> Iterator[Path]:
     """An application off screen in a fixed scale and language, without motion; all as it was afterwards.
@@ -115,6 +123,7 @@ def _own_surroundings() -> Iterator[Path]:
     os.environ |= {"QT_QPA_PLATFORM": "offscreen", "ATTNVIZ_MOTION": "0"}
     locale, application = QLocale(), make_application()
     if QGuiApplication.platformName() != "offscreen" or application.devicePixelRatio() != 1:
+        _put_back(kept)
         raise RuntimeError(
             f"the QApplication of this process is on {QGuiApplication.platformName()} at "
             f"{application.devicePixelRatio():g} pixels a point: set QT_QPA_PLATFORM=offscreen before it is made"
@@ -131,10 +140,7 @@ def _own_surroundings() -> Iterator[Path]:
         application.setPalette(look[1])
         application.setFont(look[2])
         application.setCursorFlashTime(look[3])
-        for name, value in kept.items():
-            os.environ.pop(name, None)
-            if value is not None:
-                os.environ[name] = value
+        _put_back(kept)
 
 
 class ScriptedWindow:
@@ -226,6 +232,11 @@ class ScriptedWindow:
                 _known("step", step, tuple(one.id for one in script.steps))
         self.program.teaching.play(name, step)
         self.wait()
+        if self.program.teaching.state is None:
+            failure = self.program.session.snapshot().failure
+            raise ValueError(
+                f"lesson {name} cannot be played: {failure.sentence if failure else 'it has no such step'}"
+            )
 
     def select(self, row: int, col: int | None = None) -> None:
         """Make a cell the current one; without ``col`` a row, as a click on its token does."""
@@ -249,6 +260,8 @@ class ScriptedWindow:
         A part is "window", "map", "stages", "tokens", "lesson", or a page, which then comes into sight and is written
         whole. What a study has measured in time or memory differs from run to run.
         """
+        if Path(path).suffix.lower() != ".png":
+            raise ValueError(f"path is {os.fspath(path)!r}: a screenshot is a PNG, so give a name that ends in .png")
         image = self.image(part)
         write_whole(Path(path), partial(write_png, image=image, texts={}, large_cells=True))
         return Path(path)

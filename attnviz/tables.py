@@ -16,8 +16,8 @@ BOM: Final = "\ufeff"
 """Without it some spreadsheets take Chinese for something else."""
 
 
-def csv_text(arrays: Arrays, view: View, dims: Sequence[str] = ()) -> str:
-    """The view's stage, its head (or all), its rows and columns, with a heading of names; every digit of each number.
+def csv_text(arrays: Arrays, view: View, dims: Sequence[str] = (), heads: Sequence[int] = ()) -> str:
+    """The view's stage, ``heads`` (or its head, or all), its rows and columns, under names; every digit of each number.
 
     Columns: item (of a batch), head, query, token, then a key or a dimension each. Raises `SpecError` for a
     stage that is not there.
@@ -26,7 +26,7 @@ def csv_text(arrays: Arrays, view: View, dims: Sequence[str] = ()) -> str:
         raise SpecError("stage", f"stage is {view.stage}: give one of {', '.join(arrays.stages)}")
     values = arrays.stages[view.stage]
     joint = view.stage in JOINT_STAGES
-    heads = None if joint or view.head is None else view.head
+    wanted = () if joint else tuple(heads) or (() if view.head is None else (view.head,))
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\r\n")
     n_rows, n_cols = values.shape[-2:]
@@ -35,16 +35,21 @@ def csv_text(arrays: Arrays, view: View, dims: Sequence[str] = ()) -> str:
     names = arrays.tokens if view.stage in QUERY_KEY_STAGES else dims if len(dims) == n_cols else ()
     batched = values.ndim == (3 if joint else 4)
     before = [*(["item"] if batched else []), *([] if joint else ["head"]), "query", "token"]
-    writer.writerow([*before, *(names[col] if names else col for col in cols)])
+    writer.writerow([*before, *(_harmless(names[col]) if names else col for col in cols)])
     for item, head, matrix in _matrices(values, joint=joint, batched=batched):
-        if heads is not None and head != heads:
+        if wanted and head not in wanted:
             continue
         for row in range(rows.start, min(rows.stop, n_rows)):
             place = row + len(arrays.tokens) - n_rows
             told = [*([item] if batched else []), *([] if joint else [head]), row]
             token = arrays.tokens[place] if 0 <= place < len(arrays.tokens) else ""
-            writer.writerow([*told, token, *map(_told, matrix[row, cols.start : cols.stop])])
+            writer.writerow([*told, _harmless(token), *map(_told, matrix[row, cols.start : cols.stop])])
     return file.getvalue()
+
+
+def _harmless(name: str) -> str:
+    """``name`` with a ' before it where a spreadsheet would compute it."""
+    return f"'{name}" if name[:1] in ("=", "+", "-", "@", "\t", "\r") and len(name) > 1 else name
 
 
 def _matrices(values: Values, *, joint: bool, batched: bool) -> Iterator[tuple[int, int, Values]]:

@@ -187,7 +187,7 @@ def bars(weights, rooms, style, zoom):
     """Points (x, y) in the bars of a row and beside their ends, and the colours there."""
     points = []
     for room, weight in zip(rooms, weights, strict=True):
-        end = room.width() * weight / weights.max()
+        end = room.width() * weight  # few keys: the whole track is 100 %
         for x, ink in (end / 2, style.accent), (end + 3, style.card):
             if weight > 0 and x < room.width() - 3:
                 points.append(((room.left() + x) * zoom, room.center().y() * zoom, QColor(ink).rgb()))

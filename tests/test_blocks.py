@@ -154,8 +154,8 @@ def test_what_explains_goes_before_a_block_does(qapp):
     assert large.shown == ("the plot", "the table")
     told = [" ".join(text for text, _ in painted(drawing)[1]) for drawing in (large, small)]
     assert "long words long words" in told[0]
-    assert "how it came about" in told[1]
     assert "long words" not in told[1]
+    assert small.left_out == ("how it came about",)
 
 
 def test_on_a_transparent_sheet_nothing_is_painted_where_nothing_stands(qapp):

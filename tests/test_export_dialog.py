@@ -10,7 +10,7 @@ from attnviz.views.export_dialog import ExportDialog
 
 SPEC = make_spec(RandomQK(length=100), num_heads=2)
 PART = View(rows=(10, 20), cols=(0, 30))
-FIGURES = [("the maps", Figure(spec=SPEC, view=PART)), ("the row", Figure(spec=SPEC, view=PART, shows="row", row=3))]
+FIGURES = [("the maps", Figure(spec=SPEC, view=PART)), ("the row", Figure(spec=SPEC, shows="row", row=3))]
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_what_is_chosen_is_what_is_asked(dialog_of, qtbot, tmp_path):
         dialog._on_accepted()
     path, figure = asked.args
     assert path == tmp_path / "maps.svg"
-    assert (figure.shows, figure.row, figure.view) == ("row", 3, PART)
+    assert (figure.shows, figure.row, figure.view) == ("row", 3, View())
     assert figure.paper == Paper(width=800, height=600, theme="dark", title="One row", legend=False)
 
 

@@ -366,7 +366,7 @@ def test_every_cell_of_a_map_is_where_the_plan_says(length, size):
     rect = QRectF(0, 0, size, size)
     paint_leak_map(painter, rect, reading, LIGHT)
     painter.end()
-    plan = LeakPlan.of(rect, length)
+    plan = LeakPlan.of(rect, reading)
     assert plan.cells.right() <= size
     assert plan.cells.bottom() <= size
     if plan.side >= 4:

@@ -5,6 +5,7 @@ from contextlib import closing
 
 import numpy as np
 import paper_cells
+import paper_drawings
 import pytest
 from msgspec.structs import replace
 from paper_drawings import apart, by_poppler, by_rsvg, largest_error, pixels_of, run, tool
@@ -276,7 +277,8 @@ def test_studies_move_from_answer_to_answer(tmp_path, write, engine, answered, f
     answers = answered[question_of(of_study)]
     wanted = [image_pixels(drawing_of(of_study, answer, outline), SMALL) for answer in answers]
     places = [
-        max(range(len(wanted)), key=lambda n, picture=picture: (picture == wanted[n]).mean()) for picture in shown
+        min(range(len(wanted)), key=lambda n, picture=picture: paper_drawings.apart(picture, wanted[n])[0])
+        for picture in shown
     ]
     assert places == sorted(set(places))  # each is another answer, one after the other
     assert places[-1] == len(wanted) - 1

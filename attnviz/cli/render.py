@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import click
 import msgspec
 
-from attnviz.figures import Figure
+from attnviz.figures import PICTURES, Figure
 from attnviz.options.figure import clipped, figure_for, figure_options
 from attnviz.screens import use_offscreen
 from attnviz.spec import AttentionSpec, MaskFile, SpecError
 
 _LEAST_MEMORY: Final = 1_000_000
-IMAGES: Final = (".png", ".svg", ".pdf", ".gif")
 DATA: Final = (".npz", ".csv")
 _HELP: Final = (
     "Compute without a window and write a picture, arrays or a spec file; or every picture that DECK.toml describes."
@@ -66,6 +65,9 @@ def render_command(leave: Callable[..., object], say: Callable[[str], object]) -
                 raise click.UsageError(f"--{name} belongs to a deck: give DECK.toml too")
         _check_outputs(image, data, save_spec)
         figure = figure_for(options)
+        _check_used(figure, options)
+        if options["animates"] is not None and (image is None or image.suffix.lower() != ".gif"):
+            raise click.UsageError(f"--animate {figure.animates} is for a GIF: give --image FILE.gif")
         figure = msgspec.structs.replace(figure, view=clipped(figure.spec, figure.view))
         if options["mask_shape"] is not None:
             _check_mask_file(figure.spec)
@@ -80,13 +82,20 @@ def render_command(leave: Callable[..., object], say: Callable[[str], object]) -
     return render
 
 
+def _check_used(figure: Figure, options: Mapping[str, Any]) -> None:
+    """Refuse what this kind of figure would leave aside without a word."""
+    for name, kinds in ("rows", ("heads",)), ("cols", ("heads",)), ("beside", ("a-b", "difference", "row")):
+        if options[name] not in (None, ()) and figure.shows not in kinds:
+            raise click.UsageError(f"--{name} is for --shows {', '.join(kinds)}, not {figure.shows}: leave it out")
+
+
 def _check_outputs(image: Path | None, data: Path | None, save_spec: Path | None) -> None:
     if image is None and data is None and save_spec is None:
         raise click.UsageError("no output asked for: give --image FILE.png, --data FILE.npz or --save-spec FILE.json")
     outputs = [path.resolve() for path in (image, data, save_spec) if path is not None]
     if len(set(outputs)) < len(outputs):
         raise click.UsageError("two outputs have one path: give each a file of its own")
-    for name, path, suffixes in ("image", image, IMAGES), ("data", data, DATA):
+    for name, path, suffixes in ("image", image, PICTURES), ("data", data, DATA):
         if path is not None and path.suffix.lower() not in suffixes:
             words = "write" if path.suffix else "give a name that ends in"
             raise click.UsageError(f"--{name} is {str(path)!r}: {words} {', '.join(suffixes)}")
@@ -106,8 +115,10 @@ def _write(
 
     engine = Engine(budget_bytes=memory)
     if data is not None:
-        write_data = rendering.write_table if data.suffix.lower() == ".csv" else rendering.write_arrays
-        write_data(data, figure.spec, figure.view, engine)
+        if data.suffix.lower() == ".csv":
+            rendering.write_table(data, figure, engine)
+        else:
+            rendering.write_arrays(data, figure.spec, figure.view, engine)
     if image is not None:
         use_offscreen()
         from PySide6.QtGui import QGuiApplication

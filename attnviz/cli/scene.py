@@ -8,7 +8,7 @@ import os
 import queue
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -71,16 +71,27 @@ def render_deck(
     application = QGuiApplication.instance() or QGuiApplication(["attnviz"])
     load_fonts()
     jobs = min(jobs or min(_MOST_JOBS, _cores()), len(chosen))
-    work = _Work(chosen, folder, None if memory is None else memory // jobs)
+    work = _Work(chosen, folder, _memory(memory, jobs))
     threads = [threading.Thread(target=work.run, name=f"attnviz-deck-{n}", daemon=True) for n in range(jobs)]
     with one_torch_thread(), _progress(len(chosen)) as told:  # threads that begin within have one torch thread too
         for thread in threads:
             thread.start()
-        ended = work.follow(told)
+        ended = work.follow(told, threads)
+    made = {one.of.file for one in ended}
+    ended += [_Ended(one, failed="what should make it ended") for one in chosen if one.file not in made]
     for thread in threads:
         thread.join()
     del application
     return _told(ended, [one.file for one in chosen])
+
+
+def _memory(asked: int | None, jobs: int) -> int | None:
+    """Bytes for each of ``jobs``: together they take what one alone might."""
+    if asked is None and jobs > 1:
+        import psutil
+
+        asked = psutil.virtual_memory().available // 4
+    return None if asked is None else asked // jobs
 
 
 def _cores() -> int:
@@ -125,10 +136,12 @@ class _Work:
         self._said: queue.SimpleQueue[_Ended | _Reached] = queue.SimpleQueue()
         self._left = len(figures)
 
-    def follow(self, told: _Telling) -> list[_Ended]:
+    def follow(self, told: _Telling, threads: Sequence[threading.Thread]) -> list[_Ended]:
         """Wait until all figures have ended. Thread: the main one, which Ctrl+C reaches."""
         ended: list[_Ended] = []
         while len(ended) < self._left:
+            if not any(thread.is_alive() for thread in threads) and self._said.empty():
+                break  # they died: what they had not made has failed
             with contextlib.suppress(queue.Empty):
                 said = self._said.get(timeout=_WAKE_S)
                 if isinstance(said, _Ended):
@@ -182,7 +195,7 @@ class _Work:
         if suffix == ".npz":
             rendering.write_arrays(path, figure.spec, figure.view, engine)
         elif suffix == ".csv":
-            rendering.write_table(path, figure.spec, figure.view, engine)
+            rendering.write_table(path, figure, engine)
         else:
             return rendering.write_figure(
                 path, figure, engine, progress=lambda share: self._said.put(_Reached(file, share))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
-from typing import Protocol
+from typing import Final, Protocol
 
 from PySide6.QtGui import QPainter
 
@@ -11,6 +12,11 @@ from attnviz.figure.styles import Style
 
 Step = Callable[[float], object]
 """Is told the share that is done, 0 to 1; what it raises ends the export."""
+
+
+PAINTING: Final = threading.RLock()
+"""Held while a figure is laid out or painted: PySide makes its types when they are first met, and two threads that meet
+one at once have ended the process."""
 
 
 class Drawing(Protocol):

@@ -10,7 +10,7 @@ from functools import lru_cache
 from importlib import resources
 
 from PySide6.QtCore import QByteArray, QPointF, QRectF, Qt
-from PySide6.QtGui import QFont, QFontDatabase, QFontMetricsF, QGuiApplication, QPainter, QPen
+from PySide6.QtGui import QBrush, QColor, QFont, QFontDatabase, QFontMetricsF, QGuiApplication, QPainter, QPen
 
 from attnviz.figure.vectors import write_text
 
@@ -31,6 +31,7 @@ def load_fonts() -> str:
         if entry.name.endswith((".otf", ".ttf")):
             QFontDatabase.addApplicationFontFromData(QByteArray(entry.read_bytes()))
     application.setProperty(_LOADED, FAMILY)
+    QBrush(QColor("#000000"))  # types that PySide makes when they are first met, and not in two threads at once
     return FAMILY
 
 

@@ -139,6 +139,12 @@ class PictureDrawing(Drawing):
     def has_large_cells(self) -> bool:
         return self._sheet.has_large_cells
 
+    @property
+    def high(self) -> float | None:
+        """The number that the last colour stands for; None on a scale that is not linear."""
+        scales = [frame.scale for frame in self._frames.values()]
+        return max((scale.high for scale in scales), default=None) if all(s.curve == "linear" for s in scales) else None
+
     def paint(self, painter: QPainter, step: Step) -> None:
         load_fonts()
         sheet, outline, style, paper = self._sheet, self._picture.outline, self.style, self._sheet.paper

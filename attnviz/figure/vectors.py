@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
-from PySide6.QtGui import QBrush, QColor, QImage, QPaintDevice, QPainter, QPainterPath
+from PySide6.QtGui import QBrush, QColor, QFont, QImage, QPaintDevice, QPainter, QPainterPath, QTransform
 
 SCREEN_DPI: Final = 96.0
 """Pixels an inch of a sheet that is made for a screen."""
@@ -26,6 +26,7 @@ Edges = npt.NDArray[np.floating[Any]]
 _MOST_PIXELS: Final = 1_500_000
 _ENOUGH: Final = 4
 _DOTS: Final = 3780
+_OUTLINED_AT: Final = 1000
 
 
 class VectorPainter(QPainter):
@@ -83,10 +84,13 @@ def write_text(painter: QPainter, start: QPointF, text: str) -> None:
     if not isinstance(painter, VectorPainter) or not painter.outlined:
         painter.drawText(start, text)
         return
+    font = QFont(painter.font())
+    scale = font.pixelSize() / _OUTLINED_AT
+    font.setPixelSize(_OUTLINED_AT)  # outlines of a size that was painted as pixels before come out a little otherwise
     path = QPainterPath()
-    path.addText(start, painter.font(), text)
+    path.addText(QPointF(), font, text)
     path.setFillRule(Qt.FillRule.WindingFill)  # outlines of one letter may overlap
-    painter.fillPath(path, QBrush(painter.pen().color()))
+    painter.fillPath(QTransform(scale, 0, 0, scale, start.x(), start.y()).map(path), QBrush(painter.pen().color()))
 
 
 def paint_colours(

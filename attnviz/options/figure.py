@@ -10,10 +10,10 @@ import click
 import msgspec
 
 from attnviz.figure_questions import question_of
-from attnviz.figures import ANIMATES, SHOWS, Figure
+from attnviz.figures import ANIMATES, PICTURES, SHOWS, Figure
 from attnviz.options.spec import asked_for, changed, spec_options
 from attnviz.questions import Question
-from attnviz.spec import QUERY_KEY_STAGES, THEMES, AttentionSpec, SpecError, View, make_spec, parse_size
+from attnviz.spec import QUERY_KEY_STAGES, THEMES, AttentionSpec, SpecError, View, edited, make_spec, parse_size
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -112,8 +112,10 @@ def figure_for(options: Mapping[str, Any], *, idle_fill: bool = False) -> Figure
     """
     own = {name: options[name] for name in (*FIGURE_OPTIONS, *PAPER_OPTIONS) if options.get(name) not in (None, ())}
     rest = {name: value for name, value in options.items() if name not in FIGURE_OPTIONS and name not in PAPER_OPTIONS}
-    base = _remembered(rest.get("spec_file"))
-    spec, view = asked_for(rest, idle_fill=idle_fill) or (make_spec(), base.view)
+    remembered = _remembered(rest.get("spec_file"))
+    base = remembered or Figure()
+    start = None if remembered is None else (base.spec, base.view)
+    spec, view = asked_for(rest, idle_fill=idle_fill, start=start) or (make_spec(), base.view)
     size = own.pop("size", None)
     sheet = {name: own.pop(name) for name in PAPER_OPTIONS if name in own}
     if size is not None:
@@ -121,29 +123,41 @@ def figure_for(options: Mapping[str, Any], *, idle_fill: bool = False) -> Figure
     fields: dict[str, Any] = {
         name: own[name] for name in ("shows", "heads", "row", "animates", "frames", "seconds") if name in own
     }
+    if fields.get("animates") in ("rounds", "exam"):
+        fields.setdefault("shows", fields["animates"])
     if "heads" in fields:
         view = msgspec.structs.replace(view, head=None)
+    elif rest.get("head") is not None:
+        fields["heads"] = ()
     if "beside" in own:
         fields["beside"] = changed(spec, dict(own["beside"]))
-    elif base.beside is not None and spec != base.spec:
-        fields["beside"] = None
+    elif base.beside is not None and spec != base.spec:  # B differs from the new A as it did from the old one
+        fields["beside"] = edited(spec, **_differing(base.beside, base.spec))
     paper = _replaced(base.paper, sheet)
     figure: Figure = _replaced(base, {"question": None, **fields, "spec": spec, "view": view, "paper": paper})
+    question = None
+    if base.question is not None and figure.shows == base.shows:  # what was asked otherwise than usual stays so
+        usual = question_of(_replaced(base, {"question": None}))
+        again = {"row": figure.row} if "row" in own and "row" in usual.__struct_fields__ else {}
+        question = _replaced(question_of(figure), {**_differing(base.question, usual), **again})
     if "question" in own:
-        figure = _replaced(figure, {"question": _asked(question_of(figure), dict(own["question"]))})
-    elif figure.shows == base.shows and spec == base.spec:
-        figure = _replaced(figure, {"question": base.question})
-    return figure
+        question = _asked(question or question_of(figure), dict(own["question"]))
+    return figure if question is None else _replaced(figure, {"question": question})
 
 
-def _remembered(path: str | None) -> Figure:
-    """The figure of a picture; a new one where ``path`` is another file, or none."""
-    from attnviz import remembered
+def _differing(one: Any, other: Any) -> dict[str, Any]:
+    """The fields of a struct that are other than those of ``other``, but for a spec."""
+    names = (name for name in one.__struct_fields__ if name not in ("spec", "a", "b"))
+    return {name: getattr(one, name) for name in names if getattr(one, name) != getattr(other, name)}
 
-    if path is None or Path(path).suffix.lower() not in remembered.PICTURES:
-        return Figure()
-    figure: Figure = remembered.recall(Path(path))
-    return figure
+
+def _remembered(path: str | None) -> Figure | None:
+    """The figure of a picture; None where ``path`` is another file, or none."""
+    if path is None or Path(path).suffix.lower() not in PICTURES:
+        return None
+    from attnviz.remembered import recall
+
+    return recall(Path(path))
 
 
 def _replaced(struct: Any, fields: Mapping[str, Any]) -> Any:

@@ -250,10 +250,13 @@ def asked_session(options: dict[str, Any]) -> SavedSession | None:
     return msgspec.structs.replace(_read(path), spec=spec, view=view)
 
 
-def asked_for(options: dict[str, Any], *, idle_fill: bool = False) -> tuple[AttentionSpec, View] | None:
+def asked_for(
+    options: dict[str, Any], *, idle_fill: bool = False, start: tuple[AttentionSpec, View] | None = None
+) -> tuple[AttentionSpec, View] | None:  # fmt: skip
     """Spec and view that the options describe; None where none is given. Raises `SpecError`.
 
-    ``idle_fill`` lets a fill stand that the mask leaves aside, as a window does.
+    ``idle_fill`` lets a fill stand that the mask leaves aside, as a window does. ``start`` is what the file of
+    ``spec_file`` holds, where somebody has read it.
     """
     given = {name: value for name, value in options.items() if value is not None}
     path = given.pop("spec_file", None)
@@ -268,7 +271,7 @@ def asked_for(options: dict[str, Any], *, idle_fill: bool = False) -> tuple[Atte
         _check_one_source(given)
         spec, view = _scene(given.pop("lesson", None), step)
     elif path is not None:
-        spec, view = read_spec_file(path)
+        spec, view = start or read_spec_file(path)
     view_fields = {name: given.pop(name) for name in View.__struct_fields__ if name in given}
     view_fields = {
         name: None if value == "all" and name in ("head", "rows", "cols") else value

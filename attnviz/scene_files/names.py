@@ -7,10 +7,10 @@ import unicodedata
 from pathlib import Path
 from typing import Any, Final
 
+from attnviz.figures import PICTURES
 from attnviz.files import FileProblem
 from attnviz.spec import SpecError
 
-PICTURES: Final = (".png", ".svg", ".pdf", ".gif")
 NUMBERS: Final = (".npz", ".csv")
 MOST_CHARACTERS: Final = 1_000
 _RESERVED: Final = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])", re.IGNORECASE)

@@ -103,7 +103,9 @@ def parse_size(text: str) -> tuple[int, int, float | None]:
         if width != int(width) or height != int(height):
             raise SpecError("size", f"size is {text!r}: pixels are whole numbers; {_NO_SIZE}")
         return int(width), int(height), dpi
-    dpi = dpi or _USUAL_DPI
+    dpi = _USUAL_DPI if dpi is None else dpi
+    if dpi <= 0:
+        raise SpecError("size", f"size is {text!r}: {_NO_SIZE}")
     across, down = (side * _INCHES[unit] * dpi for side in (width, height))
     if not all(side <= 10 * MAX_SIDE for side in (across, down)):  # 0 cm of infinitely many dots are not a number
         raise too_large

@@ -25,12 +25,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from attnviz.figures import Figure
+from attnviz.figures import PICTURES, Animates, Figure
 from attnviz.spec import THEMES, Paper, SpecError, Theme, View
 from attnviz.views.paper_size import PaperSize
 from attnviz.views.segments import Segments
 
-SUFFIXES: Final = (".png", ".svg", ".pdf", ".gif")
 _SQUARE: Final = 8
 _STILL_FOR: Final = 180  # milliseconds without a change after which the preview is drawn again
 
@@ -71,6 +70,8 @@ class ExportDialog(QDialog):
         self.theme.set_value(remembered if remembered in self.theme.buttons else "light")
         self.cells = Segments([("screen", self.tr("what is on the screen")), ("whole", self.tr("the whole map"))])
         self.cells.set_value("screen" if part is not None else "whole")
+        self.moves = QComboBox()
+        self.moves.setAccessibleName(self.tr("what moves"))
         self.title = QLineEdit()
         self.title.setPlaceholderText(self.tr("what it shows"))
         self.title.setAccessibleName(self.tr("title"))
@@ -81,6 +82,8 @@ class ExportDialog(QDialog):
         }  # fmt: skip
         for name, box in self._checks.items():
             box.setChecked(bool(settings.value(f"export/{name}", True, type=bool)))
+        if figures and not figures[0][1].paper.numbers:
+            self._checks["numbers"].setChecked(False)  # they are hidden in the window
         self.preview = _Preview()
         self.problem = QLabel()
         self.problem.setWordWrap(True)
@@ -115,6 +118,8 @@ class ExportDialog(QDialog):
         form.addRow(self.tr("Show"), shown)
         form.addRow(self.tr("Title"), self.title)
         form.addRow(self.tr("File"), file_row)
+        form.addRow(self.tr("Moves"), self.moves)
+        self._form = form
         hint = QLabel(self.tr("The file's ending decides: .png, .svg, .pdf or .gif"))
         hint.setProperty("role", "muted")
         form.addRow("", hint)
@@ -132,7 +137,7 @@ class ExportDialog(QDialog):
     def _listen(self) -> None:
         for signal in (
             self.what.currentIndexChanged, self.paper_size.changed, self.theme.chosen, self.cells.chosen,
-            self.title.textChanged, *(box.toggled for box in self._checks.values()),
+            self.title.textChanged, self.path_edit.textChanged, *(box.toggled for box in self._checks.values()),
         ):  # fmt: skip
             signal.connect(self._on_changed)
 
@@ -151,7 +156,8 @@ class ExportDialog(QDialog):
             width=width, height=height, dpi=dpi, theme=self._theme(), decimals=figure.paper.decimals,
             title=(self.title.text().strip() or None) if heading else "", **shown,
         )  # fmt: skip
-        return msgspec.structs.replace(figure, view=view, paper=paper)
+        animates: Animates = self.moves.currentData() or "nothing"
+        return msgspec.structs.replace(figure, view=view, paper=paper, animates=animates)
 
     def _theme(self) -> Theme:
         return next(theme for theme in THEMES if self.theme.buttons[theme].isChecked())
@@ -163,7 +169,7 @@ class ExportDialog(QDialog):
         if not text:
             return None
         path = Path(text).expanduser()
-        return path if path.suffix.lower() in SUFFIXES else path.with_name(path.name + ".png")
+        return path if path.suffix.lower() in PICTURES else path.with_name(path.name + ".png")
 
     # -------------------------------------------------------------------------------------------------------- preview
 
@@ -180,7 +186,27 @@ class ExportDialog(QDialog):
     @Slot()
     def _on_changed(self) -> None:
         self.title.setEnabled(self._checks["heading"].isChecked())
+        self._offer_moves()
+        self.preview.wait()
         self._timer.start()
+
+    @Slot()
+    def _offer_moves(self) -> None:
+        """What can move in a GIF of what is chosen."""
+        figure, path = self._figures[max(self.what.currentIndex(), 0)][1], self.path
+        offered: list[tuple[str, Animates]] = [(self.tr("nothing"), "nothing")]
+        if path is not None and path.suffix.lower() == ".gif":
+            if figure.shows == "heads":
+                offered.append((self.tr("stage by stage"), "stages"))
+                offered += [(self.tr("dropout, drawn again and again"), "re-rolls")] if figure.spec.drops else []
+            elif figure.shows in ("rounds", "exam"):
+                offered = [(self.tr("from step to step"), figure.shows), *offered]
+        known = [self.moves.itemData(n) for n in range(self.moves.count())]
+        if known != [value for _, value in offered]:
+            self.moves.clear()
+            for words, value in offered:
+                self.moves.addItem(words, value)
+        self._form.setRowVisible(self.moves, len(offered) > 1)
 
     @Slot()
     def _ask_preview(self) -> None:
@@ -226,6 +252,7 @@ class _Preview(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.image: QImage | None = None
+        self.waiting = False
         self.setMinimumSize(320, 200)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAccessibleName(self.tr("preview"))
@@ -234,7 +261,12 @@ class _Preview(QWidget):
         return QSize(560, 420)
 
     def show_image(self, image: QImage | None) -> None:
-        self.image = image
+        self.image, self.waiting = image, False
+        self.update()
+
+    def wait(self) -> None:
+        """What is shown is no longer what is chosen: it pales until the next one comes."""
+        self.waiting = True
         self.update()
 
     def paintEvent(self, _event: QPaintEvent) -> None:
@@ -254,9 +286,14 @@ class _Preview(QWidget):
         if self.image.hasAlphaChannel():
             painter.fillRect(place, Qt.GlobalColor.white)
             painter.fillRect(place, QBrush(_checkered()))
+        painter.setOpacity(0.25 if self.waiting else 1.0)
         painter.drawImage(int(x), int(y), scaled)
+        painter.setOpacity(1.0)
         painter.setPen(self.palette().mid().color())
         painter.drawRect(place.adjusted(-1, -1, 0, 0))
+        if self.waiting:
+            painter.setPen(self.palette().text().color())
+            painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, self.tr("drawing …"))
         painter.end()
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
-from PySide6.QtCore import QObject, QSettings, Signal, Slot
+from PySide6.QtCore import QObject, QSettings, Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication, QImage
 
 from attnviz.controller import Controller
 from attnviz.figure_questions import question_of
 from attnviz.figures import Figure, Shows
-from attnviz.questions import Question
+from attnviz.questions import Answer, Question
 from attnviz.session import Session
 from attnviz.spec import Paper, SpecError, has_module
 from attnviz.views.export_dialog import ExportDialog
@@ -28,6 +28,8 @@ PAGES: Final[Mapping[str, Shows]] = {
     "ahead": "future-share", "compare": "difference", "leaks": "leaks", "forms": "forms",
 }  # fmt: skip
 """What a page of the window is on paper."""
+
+_PREVIEW_WIDTH: Final = 1920
 
 
 class Exporting(QObject):
@@ -45,6 +47,7 @@ class Exporting(QObject):
         self._dialog: ExportDialog | None = None
         self._numbers = itertools.count(1)
         self._wanted = 0
+        self._shelf: dict[str, tuple[Question, Answer]] = {}  # what a preview has answered the file need not ask again
         self.dark = False
         self.previewed.connect(self._on_previewed)
         self.copied.connect(self._on_copied)
@@ -84,7 +87,9 @@ class Exporting(QObject):
         made = []
         for shows, words, fields in asked:
             try:
-                figure = _changed(plain, shows=shows, row=None if shows == "heads" else row, **fields)
+                if shows != "heads":  # a part of the map is of the maps alone
+                    fields |= {"row": row, "view": msgspec.structs.replace(plain.view, rows=None, cols=None)}
+                figure = _changed(plain, shows=shows, **fields)
                 if shows not in ("heads", "row"):
                     question_of(figure)
                 made.append((words, figure))
@@ -120,40 +125,51 @@ class Exporting(QObject):
         self._window.status_line.say(words.format(width=image.width(), height=image.height()))
 
     def _question(self, shows: str) -> Question | None:
-        """What the page asks as it is set now, where it has been looked at."""
+        """What the page in sight asks as it is set now; another page may still be about an earlier state."""
         page = next((name for name, shown in PAGES.items() if shown == shows), "")
-        there = self._window.side.pages.get(page)
-        return there.question() if there is not None and there.snapshot is not None else None
+        there = self._window.side.pages.get(page) if page == self._window.side.current else None
+        if there is None or there.snapshot is None:
+            return None
+        question = there.question()
+        known = there.latest
+        if question is not None and known is not None and known.finished and there.answered == question:
+            self._shelf[question.name] = question, known
+        return question
 
     @Slot(object, object)
     def export(self, path: Path, figure: Figure) -> None:
         """Write ``figure`` as the ending of ``path`` says, on the worker's thread."""
         self._jobs.run(
-            "write_figure", path, figure, computes=True, progress=lambda share: self._jobs.progressed.emit(path, share)
-        )
+            "write_figure", path, figure, computes=True, shelf=dict(self._shelf),
+            progress=lambda share: self._jobs.progressed.emit(path, share),
+        )  # fmt: skip
 
     # -------------------------------------------------------------------------------------------------------- preview
 
     @Slot(object)
     def _on_preview_asked(self, figure: Figure) -> None:
         number = self._wanted = next(self._numbers)
-        self._draw(figure, lambda: number != self._wanted, partial(self.previewed.emit, number))
+        self._draw(figure, lambda: number != self._wanted, partial(self.previewed.emit, number), _PREVIEW_WIDTH)
 
     def _draw(
-        self, figure: Figure, called_off: Callable[[], bool], tell: Callable[[QImage | None, str | None], object]
-    ) -> None:
+        self, figure: Figure, called_off: Callable[[], bool], tell: Callable[[QImage | None, str | None], object],
+        most: int | None = None,
+    ) -> None:  # fmt: skip
         """Have the worker draw ``figure``; ``tell``, a signal's emit, gets an image or None, a sentence or None."""
 
         def job(engine: EngineLike, pause: Pause) -> None:
             from attnviz import rendering  # noqa: PLC0415 (torch)
-            from attnviz.figure.formats.png import image_of  # noqa: PLC0415
 
             try:
                 own = rendering.beside(engine)
                 if own is None:
                     return
-                drawing, remarks = rendering.drawing_of(figure, own, lambda: pause() or called_off())
-                image = image_of(drawing, figure.paper)
+                drawing, remarks = rendering.drawing_of(
+                    figure, own, lambda: pause() or called_off(), shelf=self._shelf
+                )  # fmt: skip
+                image = rendering.image_of(drawing, figure.paper)
+                if most is not None and image.width() > most:
+                    image = image.scaledToWidth(most, Qt.TransformationMode.SmoothTransformation)
             except rendering.Cancelled:
                 return
             except (RuntimeError, SpecError) as error:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, Signal, Slot
 
 from attnviz.controller import Controller
 from attnviz.frames import Failure
@@ -12,6 +13,8 @@ from attnviz.session import Session
 from attnviz.spec import SpecError
 from attnviz.views.main_window import MainWindow
 from attnviz.worker import EngineLike, Pause
+
+log = logging.getLogger(__name__)
 
 
 class FileJobs(QObject):
@@ -23,6 +26,7 @@ class FileJobs(QObject):
     def __init__(self, window: MainWindow, controller: Controller, session: Session, parent: QObject) -> None:
         super().__init__(parent)
         self._window, self._controller, self._session = window, controller, session
+        self._under_way: list[Path] = []
         self.ended.connect(self._on_ended)
         self.progressed.connect(self._on_progressed)
 
@@ -44,8 +48,15 @@ class FileJobs(QObject):
                 sentence = str(error)
             self.ended.emit(path, sentence)
 
+        self._under_way.append(path)
         self._window.status_line.say(self.tr("writing {name} …").format(name=path.name))
         self._controller.run_job(job)
+
+    def close(self) -> None:
+        """Say what the window's closing leaves unwritten. After the worker has ended."""
+        QCoreApplication.sendPostedEvents(self, QEvent.Type.MetaCall)  # what it had still finished is told first
+        for path in self._under_way:
+            log.warning("%s was not written: the window was closed before", path)
 
     @Slot(object, float)
     def _on_progressed(self, path: Path, share: float) -> None:
@@ -54,6 +65,8 @@ class FileJobs(QObject):
 
     @Slot(object, object)
     def _on_ended(self, path: Path, failed: str | None) -> None:
+        if path in self._under_way:
+            self._under_way.remove(path)
         if failed is None:
             self._window.status_line.say(self.tr("written: {path}").format(path=path))
         else:

@@ -14,8 +14,9 @@ from PySide6.QtWidgets import QFileDialog
 
 from attnviz import files
 from attnviz.controller import Controller
+from attnviz.figures import PICTURES
 from attnviz.frames import Failure
-from attnviz.opening import ARRAYS, OPENABLE, PICTURES, read
+from attnviz.opening import ARRAYS, OPENABLE, read
 from attnviz.session import Session
 from attnviz.session_files import SUFFIX, SavedSession, to_text
 from attnviz.spec import AttentionSpec, QKFile, SpecError, Text, TypedScores, edited, to_json
@@ -268,5 +269,5 @@ def _looked_into(path: Path) -> tuple[SavedSession | None, str | None]:
         return read(path), None
     except OSError as error:
         return None, str(files.read_problem(path, error))
-    except SpecError as error:
-        return None, f"{path.name}: {error}"
+    except (SpecError, ValueError, MemoryError) as error:
+        return None, f"{path.name}: {error or 'there is not enough memory for it'}"

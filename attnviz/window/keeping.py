@@ -143,6 +143,7 @@ class Keeping(QObject):
             self._said = False
             return
         self._last = None
+        self._timer.start()  # once more: the disk may have room by then
         if not self._said:
             self._said = True
             log.warning("the state is not kept: %s", failed)
@@ -154,4 +155,6 @@ class Keeping(QObject):
         if self._thread is not None:
             self._to_write.put(None)
             self._thread.join()
-        self._write(self._sessions.now())
+        now = self._sessions.now()
+        if now != self._last:  # a window that nobody touched leaves what another has written since
+            self._write(now)

@@ -378,6 +378,7 @@ class Program(QObject):
         ended = [lane.close() for lane in (self.studies, self.worker)]
         if not all(ended):
             log.error("a thread did not end in time")
+        self.jobs.close()
 
 
 def _application() -> QApplication:

@@ -11,6 +11,7 @@ from attnviz.figure.fonts import load_fonts
 from attnviz.figure.formats.pdf import write_pdf
 from attnviz.figure.formats.png import write_drawn_png
 from attnviz.figure.formats.svg import write_svg
+from attnviz.figures import PICTURES
 from attnviz.files import write_whole
 from attnviz.spec import Paper, SpecError
 
@@ -26,7 +27,7 @@ def check_suffix(path: Path) -> str:
     suffix = Path(path).suffix.lower()
     if suffix not in _WRITERS:
         said = f"ends in {suffix}" if suffix else "has no ending"
-        raise SpecError("path", f"{Path(path).name} {said}: give a name that ends in {', '.join(SUFFIXES)}")
+        raise SpecError("path", f"{Path(path).name} {said}: give a name that ends in {', '.join(PICTURES)}")
     return suffix
 
 

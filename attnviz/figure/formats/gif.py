@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -60,14 +61,25 @@ def write_animation(
         drawn[-1].putpalette(palette.tobytes())
     step(_PREPARED)
     first, *others = drawn
-    write_whole(
-        path,
-        lambda file: first.save(
-            file, format="GIF", save_all=True, append_images=others, duration=times, loop=0, optimize=False,
-            comment=remembered.encode(),
-        ),
-    )  # fmt: skip
+
+    def save(file: BinaryIO) -> None:
+        try:
+            first.save(
+                file, format="GIF", save_all=True, append_images=others, duration=times, loop=0, optimize=False,
+                comment=remembered.encode(),
+            )  # fmt: skip
+        except (OverflowError, struct.error):  # equal pictures become one, as long as all of them
+            raise SpecError("seconds", f"equal pictures would stand for over {_LONGEST:g} s: give less") from None
+
+    write_whole(path, save)
     step(1.0)
+
+
+def check_animation(count: int, size: tuple[int, int]) -> None:
+    """Raise `SpecError` where so many pictures of ``size`` cannot be written: without Pillow, or for their pixels."""
+    _pillow()
+    if count * size[0] * size[1] > MAX_PIXELS:
+        raise SpecError("size", f"{count} pictures of {size[0]}x{size[1]} are more than an animation holds: give less")
 
 
 def _pillow() -> Any:

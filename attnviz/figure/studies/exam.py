@@ -138,5 +138,5 @@ def contents_of(figure: Figure, answer: ExamAnswer) -> Contents:
             MapsBlock(maps, _tr("the maps"), bar_view(figure.view), words=Headed(note=maps_words()), weight=1.6),
         ),
         circumstances=settings.format(v=asked.vocabulary, n=asked.length, steps=asked.steps, seed=asked.seed),
-        sentence=told(answer),
+        sentence=told(answer) if answer.finished else "",
     )

@@ -168,6 +168,6 @@ def contents_of(figure: Figure, answer: RoundsAnswer) -> Contents:
         title=_tr("Generating token by token"),
         blocks=tuple(blocks),
         circumstances=f"{round_words(answer, n)} · {marks.circumstances(spec)}",
-        sentence=told(answer, spec),
+        sentence=told(answer, spec) if answer.finished else "",
         captions=captions,
     )

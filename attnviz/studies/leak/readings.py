@@ -84,7 +84,7 @@ def answers(subject: Testable, plan: Plan, cancelled: Callable[[], bool] = lambd
         yield LeakAnswer(done, total, tuple(readings), found, blind)
     if plan.gradient and not cancelled():
         device, dtype = plan.devices[0], dtypes[0]
-        with _few_threads(subject, plan.length):
+        with torch.inference_mode(mode=False), _few_threads(subject, plan.length):
             finest = references.get((device, plan.factors[0]))
             eps = finest.movement.eps if finest is not None and finest.movement is not None else None
             start, _ = movement.inputs_of(plan.length, subject.d, plan.scale, plan.seed)

@@ -150,6 +150,11 @@ class LeaksPage(Page):
             if self.running:
                 self._set_verdict(self.tr("Testing …"), "muted")
 
+    def set_active(self, active: bool) -> None:
+        if not active and self._answer is None:
+            self._asked = None  # what was stopped before it said anything is asked again when the page comes back
+        super().set_active(active)
+
     def question(self) -> Question | None:
         if self.snapshot is None or self._own:
             return None

@@ -33,10 +33,12 @@ class Page(QFrame):
         self.snapshot: Snapshot | None = None
         self.latest: Answer | None = None
         """What the study of this page has answered last."""
+        self.answered: Question | None = None
+        """What that was an answer to."""
         self.parts: dict[str, tuple[QWidget, ...]] = {}
         self._asked: Question | None = None
         self._running: str | None = None
-        self._whole = True  # whether the last study came to its end
+        self._under_way: Question | None = None
         self._sentence = QLabel()
         self._sentence.setProperty("role", "second")
         self._sentence.setWordWrap(True)
@@ -119,7 +121,7 @@ class Page(QFrame):
         """The page came into sight, or went out of it: its study is then called off."""
         self.active = active
         if not active:
-            if self.running or not self._whole:
+            if self.running:
                 self._asked = None  # what was called off is asked again when the page comes back
             self.call_off()
         elif self.snapshot is not None:
@@ -137,7 +139,8 @@ class Page(QFrame):
         question = self.question() if self.active else None
         if question is None:
             return
-        self._running, self._whole = question.name, False
+        self._running = question.name
+        self._under_way = question
         self._progress.setRange(0, 0)
         self._line.show()
         self.asked.emit(question)
@@ -166,7 +169,7 @@ class Page(QFrame):
             return
         self._progress.setRange(0, max(answer.total, 1))
         self._progress.setValue(answer.done)
-        self.latest, self._whole = answer, answer.finished
+        self.latest, self.answered = answer, self._under_way
         self.show_answer(answer)
 
     def take_failure(self, sentence: str) -> None:
