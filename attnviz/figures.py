@@ -60,8 +60,6 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
             raise SpecError("frames", f"frames is {self.frames}: give 1 to {MOST_FRAMES}")
         if not 0.02 <= self.seconds <= 600:
             raise SpecError("seconds", f"seconds is {self.seconds:g}: give 0.02 to 600 for each picture")
-        if self.animates in ("stages", "re-rolls") and self.shows != "heads":
-            raise SpecError("animates", f"{self.animates} are of heads, but shows is {self.shows}: leave animates out")
         if self.shows in ("a-b", "difference") and self.beside is None:
             raise SpecError("beside", f"{self.shows} compares two states: say what differs in the other one")
         if self.row is not None and self.row < 0:

@@ -201,6 +201,8 @@ def _on_one_scale(figures: list[Figure], engine: Engine, cancelled: Callable[[],
 def _states(figure: Figure) -> list[Figure]:
     """One figure for each picture of an animation of stages or draws. Raises `SpecError` where nothing would move."""
     spec, view = figure.spec, figure.view
+    if figure.animates in ("stages", "re-rolls") and figure.shows != "heads":
+        raise SpecError("animates", f"{figure.animates} are of heads, but shows is {figure.shows}: leave animates out")
     if figure.animates == "stages":
         names = [name for name in stages_of(spec) if name in QUERY_KEY_STAGES]
         return [replace(figure, view=replace(view, stage=name)) for name in names[: figure.frames]]
