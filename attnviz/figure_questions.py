@@ -35,9 +35,8 @@ def question_of(figure: Figure) -> Question:
     if figure.question is None:
         return make(figure)
     if figure.question.name != usual:
-        raise SpecError(
-            "question", f"{figure.shows} is asked {usual}, but here is a question of {figure.question.name}"
-        )
+        asked = figure.question.name
+        raise SpecError("question", f"{figure.shows} asks the study {usual}, but here is a question of {asked}")
     return figure.question
 
 
