@@ -1,4 +1,4 @@
-"""Pictures made again from pictures: two states, overrides, questions; what moves; bytes that depend on nothing else."""
+"""Pictures made again from pictures: two states, overrides, questions; what moves; the same bytes."""
 
 import io
 
