@@ -116,8 +116,6 @@ def paint_colour_bar(
     ticks = colour.quantity_ticks(scale)
     if view.norm == "unit" and frame.stage == "dropped_weights":  # what was kept is larger than it was
         ticks[-1] = ticks[-1][0], f"≥ {ticks[-1][1]}"
-    if scale.curve == "log" and ticks:  # below it all is of one colour
-        ticks[0] = ticks[0][0], f"≤ {ticks[0][1]}"
     if view.norm == "per-head":
         ticks = [(0.0, ticks[0][1]), (1.0, QCoreApplication.translate("Figure", "max"))]
     words_w = 18 * unit
@@ -125,6 +123,8 @@ def paint_colour_bar(
     last = -math.inf
     drawn = []
     ticks = _short_enough(painter.font(), ticks, ticks_w)
+    if scale.curve == "log" and ticks and text_width(painter.font(), f"≤ {ticks[0][1]}") <= ticks_w:
+        ticks[0] = ticks[0][0], f"≤ {ticks[0][1]}"  # below it all is of one colour
     for tick, label in [*ticks[-1:], *ticks[:-1]]:  # the highest always, the others as they have room
         y = bar.bottom() - tick * bar.height()
         if tick < 1 and (y - bar.top() < 14 * unit or bar.bottom() - y < last + 14 * unit):
