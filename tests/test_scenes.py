@@ -204,7 +204,7 @@ def test_a_wrong_deck_ends_with_2_and_one_line(tmp_path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no signals there")
-@pytest.mark.parametrize("after", [1, 4, 7])
+@pytest.mark.parametrize("after", [pytest.param(1, marks=pytest.mark.slow), 4, pytest.param(7, marks=pytest.mark.slow)])
 def test_a_killed_deck_leaves_whole_files_alone(deck, tmp_path, after):
     out = tmp_path / "out"
     ended = started(deck, out, after, signal.SIGKILL)

@@ -333,7 +333,7 @@ def test_the_command_takes_the_specs_options(monkeypatch, capsys):
     assert told["sums"] == last_of(BOOK, row=2, draws=40).sums.tolist()
     assert told["vanishing"][0] == 0.5
     assert cli.run(["study", "dropout", *spec]) == 0
-    assert "p¹ = 50 %" in capsys.readouterr().out
+    assert "p^1 = 50 %" in capsys.readouterr().out
     for wrong in (("dropout",), ("dropout", *spec, "--head", "all"), ("dropout", *spec, "--head", "3")):
         assert cli.run(["study", *wrong]) == 2
 

@@ -123,8 +123,6 @@ def figure_for(options: Mapping[str, Any], *, idle_fill: bool = False) -> Figure
     fields: dict[str, Any] = {
         name: own[name] for name in ("shows", "heads", "row", "animates", "frames", "seconds") if name in own
     }
-    if fields.get("animates") in ("rounds", "exam"):
-        fields.setdefault("shows", fields["animates"])
     if "heads" in fields:
         view = msgspec.structs.replace(view, head=None)
     elif rest.get("head") is not None:
@@ -141,7 +139,8 @@ def figure_for(options: Mapping[str, Any], *, idle_fill: bool = False) -> Figure
         again = {"row": figure.row} if "row" in own and "row" in usual.__struct_fields__ else {}
         question = _replaced(question_of(figure), {**_differing(base.question, usual), **again})
     if "question" in own:
-        question = _asked(question or question_of(figure), dict(own["question"]))
+        asked = _replaced(figure, {"shows": figure.animates}) if figure.animates in ("rounds", "exam") else figure
+        question = _asked(question or question_of(asked), dict(own["question"]))
     return figure if question is None else _replaced(figure, {"question": question})
 
 

@@ -47,7 +47,8 @@ def drawing_of(figure: Figure, answer: Answer, outline: Outline | None = None) -
     kind, contents_of = _STUDIES[figure.shows]
     if not isinstance(answer, kind):
         raise TypeError(f"a figure of {figure.shows} needs a {kind.__name__}, here is a {type(answer).__name__}")
-    if outline is not None and isinstance(answer, CompareAnswer | GalleryAnswer | RoundsAnswer):
+    wide = figure.paper.dpi is None  # in a column meanings would only be cut
+    if outline is not None and wide and isinstance(answer, CompareAnswer | GalleryAnswer | RoundsAnswer):
         answer = replace(answer, tokens=tuple(with_glosses(answer.tokens, outline)))
     if isinstance(answer, LeakAnswer):
         contents = leaks.contents_of(figure, answer, () if outline is None else outline.tokens)
