@@ -139,7 +139,8 @@ def figure_for(options: Mapping[str, Any], *, idle_fill: bool = False) -> Figure
         again = {"row": figure.row} if "row" in own and "row" in usual.__struct_fields__ else {}
         question = _replaced(question_of(figure), {**_differing(base.question, usual), **again})
     if "question" in own:
-        asked = _replaced(figure, {"shows": figure.animates}) if figure.animates in ("rounds", "exam") else figure
+        moved = figure.shows == "heads" and figure.animates in ("rounds", "exam")
+        asked = _replaced(figure, {"shows": figure.animates}) if moved else figure
         question = _asked(question or question_of(asked), dict(own["question"]))
     return figure if question is None else _replaced(figure, {"question": question})
 
