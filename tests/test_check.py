@@ -297,6 +297,7 @@ def test_ctrl_c_ends_it_at_once(tmp_path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such timer there")
+@pytest.mark.slow
 def test_a_loop_that_holds_pythons_lock_ends_too(tmp_path):
     """Neither a thread of Python's nor a handler of its signals runs then: the system ends the process."""
     busy = tmp_path / "busy.py"

@@ -106,6 +106,7 @@ def test_the_gradients_map_stands_beside_what_moved(page, mask, leaks):
         assert page.map.words_at(2, 7) == "output 2 “2” ← token 7 “7”: its derivative is 0"
 
 
+@pytest.mark.slow
 def test_a_long_text_is_not_asked_by_gradient(page):
     page.present(snapshot_of(make_spec(RandomEmbeddings(length=257), d_model=4, d_out=4, num_heads=1)))
     assert page._answer.gradient is None

@@ -259,7 +259,7 @@ def is_all_in_it(figure):
     return not any(isinstance(s.source, QKFile) or isinstance(s.mask_shape, MaskFile) for s in whole)
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much], max_examples=200)
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much], max_examples=100)
 @given(st.lists(figures().filter(is_all_in_it), min_size=1, max_size=3), st.booleans())
 def test_every_figure_survives_a_deck(figures, explained):
     text = deck_text({f"{n}.png": figure for n, figure in enumerate(figures)}, "A deck", explained=explained)

@@ -183,6 +183,7 @@ def test_two_windows(attnviz_window):
 """
 
 
+@pytest.mark.slow
 def test_a_plugin_in_somebody_elses_tests_without_pytest_qt(tmp_path):
     (tmp_path / "test_mine.py").write_text(USERS_TEST, "utf-8")
     plugins = ("-p", "attnviz.testing", "-p", "no:pytest-qt", "-p", "no:cacheprovider")

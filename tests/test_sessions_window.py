@@ -179,6 +179,7 @@ def test_a_picture_brings_its_window_back_and_one_that_remembers_nothing_says_so
 # ------------------------------------------------------------------------------------------------------ kept by itself
 
 
+@pytest.mark.slow
 def test_a_change_is_kept_soon_and_nothing_is_written_while_nothing_changes(qtbot, open_window, settings):
     program = open_window((make_spec(), View()))
     with qtbot.waitSignal(program.keeping.written, timeout=10_000):
@@ -238,6 +239,7 @@ def test_a_damaged_state_is_kept_aside_and_said_and_the_program_starts_fresh(ope
     assert from_text(path.read_bytes()).spec == app.FIRST_SPEC
 
 
+@pytest.mark.slow
 def test_a_state_that_cannot_be_kept_is_said_once_in_the_status_line(qtbot, open_window, tmp_path):
     (tmp_path / "file").write_bytes(b"")
     own = QSettings(str(tmp_path / "file" / "s.ini"), QSettings.Format.IniFormat)  # in a folder that cannot be

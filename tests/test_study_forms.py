@@ -156,6 +156,7 @@ def test_a_textbooks_form_holds_its_maps_and_sdpa_does_not(whole):
 
 
 @pytest.mark.skipif(not can_keep_memory(), reason="glibc alone can be asked to keep memory")
+@pytest.mark.slow
 def test_kept_memory_takes_no_new_pages():
     """Page faults in the process that measures, in most passes: kept maps grow the heap now and then, never each."""
     faults = {}
@@ -266,6 +267,7 @@ def test_a_device_that_is_not_there_is_said():
 ARGUMENTS = ["study", "forms", "--tokens", "33", "--d-model", "48", "--heads", "4", "--repeats", "2"]
 
 
+@pytest.mark.slow
 def test_the_command_line_prints_json():
     done = subprocess.run(
         [sys.executable, "-m", "attnviz", *ARGUMENTS, "--json"], capture_output=True, text=True, check=True

@@ -188,7 +188,12 @@ def pictures(engine, spec, stage, pooling, pixels, norm="auto", **window):
 CASES = [*itertools.product(MODES, SHAPES, EPS, (0.0, 0.3))]
 
 
-@pytest.mark.parametrize(("mode", "shape", "dtype", "dropout"), CASES)
+PARAMS = [
+    pytest.param(*case, marks=pytest.mark.slow if case[2] in ("float64", "bfloat16") else ()) for case in CASES
+]  # half of the product; the other half runs with -m slow
+
+
+@pytest.mark.parametrize(("mode", "shape", "dtype", "dropout"), PARAMS)
 def test_tiles_and_dense_are_the_matrix_pooled(mode, shape, dtype, dropout, mask_file, engines):
     place = CASES.index((mode, shape, dtype, dropout))
     file_cells = mask_file[1] if shape == "file" else None
