@@ -6,7 +6,8 @@ NumPy in, 0xffRRGGBB out; no torch and no Qt.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cache, lru_cache
 from importlib import resources
 from types import MappingProxyType
@@ -119,6 +120,16 @@ def _widened(low: float, high: float) -> tuple[float, float]:
     return (low, 0.0) if low < 0 else (low, low + 1.0)
 
 
+def joint(scales: Iterable[Scale]) -> Scale:
+    """One scale for what each of ``scales``, of which there is one at least, has colours for.
+
+    A map of zeros alone has a linear one where others are logarithmic: it adds nothing to theirs.
+    """
+    known = list(scales)
+    known = [scale for scale in known if scale.curve == "log"] or known
+    return replace(known[0], low=min(scale.low for scale in known), high=max(scale.high for scale in known))
+
+
 def positions(values: npt.NDArray[np.floating[Any]], scale: Scale) -> npt.NDArray[np.floating[Any]]:
     """Where ``values`` lie on ``scale``, 0 to 1, same shape; NaN and what is below lie at 0, what is above at 1."""
     low, high = float(scale.low), float(scale.high)
@@ -155,6 +166,17 @@ def paint_values(
     placed += 0.5
     places = np.maximum(placed.astype(np.uint16), _OFFSETS[classes])
     return np.take(_palette(_table_name(scale, colours)), places, out=out, mode="clip")
+
+
+def recoloured(rgb: Pixels, old: Scale, new: Scale, colours: str) -> Pixels:
+    """``rgb`` (r, c), coloured by ``old``, as ``new`` colours it, to one of 256 steps; for values that are not kept."""
+    ranked, ranks = _ranks(_table_name(old, colours))
+    steps = np.linspace(0.0, 1.0, _TABLE_SIZE)[None]
+    values = old.low * (old.high / old.low) ** steps if old.curve == "log" else old.low + (old.high - old.low) * steps
+    changed, first = ranked.copy(), len(_NOT_ORDINARY) - 1
+    changed[first : first + _TABLE_SIZE] = paint_values(values, np.ones(values.shape, np.uint8), new, colours)[0]
+    found: Pixels = changed[ranks[rgb & np.uint32(0xFFFFFF)]]
+    return found
 
 
 def _table_name(scale: Scale, colours: str) -> str:

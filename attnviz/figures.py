@@ -69,3 +69,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
                 raise SpecError("heads", f"heads has {head}: heads count from 0 to {self.spec.num_heads - 1}")
         if len(set(self.heads)) < len(self.heads):
             raise SpecError("heads", "heads has a head twice: give each once")
+
+    def moments(self, count: int) -> list[int]:
+        """Which of 1 to ``count`` an animation shows: at most `frames`, evenly apart, the last one among them."""
+        return sorted({-(-count * n // self.frames) for n in range(1, self.frames + 1)})

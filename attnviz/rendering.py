@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from attnviz import files, tables
+from attnviz.colour import joint
 from attnviz.engine import ComputationError, Engine
 from attnviz.figure_questions import STUDY_OF, question_of
 from attnviz.figures import Figure
-from attnviz.frames import Finished, Frame, Outline, Progress, RowQuestion
+from attnviz.frames import Finished, Frame, Outline, Progress, RowQuestion, Scale
 from attnviz.questions import Answer, Question
 from attnviz.remembered import remember
 from attnviz.session import Cell, Picture
@@ -155,7 +156,7 @@ def _write_animation(
 
     count = len(_states(figure)) if figure.animates not in ("rounds", "exam") else figure.frames
     check_animation(count, figure.paper.size)
-    images = (image_of(drawing, figure.paper) for drawing in moving(figure, engine, cancelled, computed))
+    images = (image_of(drawing, figure.paper) for drawing, _ in moving(figure, engine, cancelled, computed))
     write_animation(path, images, figure.seconds, remember(figure), written, count=count)
 
 
@@ -171,31 +172,40 @@ def image_of(drawing: Drawing, paper: Paper) -> QImage:
 def moving(
     figure: Figure, engine: Engine, cancelled: Callable[[], bool] = lambda: False,
     step: Callable[[float], object] = lambda _share: None,
-) -> Iterator[Drawing]:  # fmt: skip
-    """The drawings of an animation, one after the other; a single one where nothing moves. Raises as `write_figure`."""
+) -> Iterator[tuple[Drawing, tuple[str, ...]]]:  # fmt: skip
+    """What `drawing_of` gives of each picture of an animation, one after the other; a single one where nothing moves.
+
+    What does not move stands still: words, maps, axes, and the colours of a number from draw to draw. Raises as
+    `write_figure`.
+    """
+    from attnviz.figure.drawing import PAINTING  # noqa: PLC0415 (Qt)
+    from attnviz.figure.studies import moving_drawings  # noqa: PLC0415
+
     if figure.animates in ("rounds", "exam"):
         asked = figure.question
         question = asked if asked is not None and asked.name == STUDY_OF[figure.animates] else None
         moved = replace(figure, shows=figure.animates, question=question)
-        yield from _study_drawings(moved, engine, cancelled, step)
+        answer, outline = _answer(moved, engine, cancelled, step)
+        with PAINTING:
+            drawings = moving_drawings(moved, answer, outline)
+        yield from ((drawing, _left_out(drawing)) for drawing in drawings)
         return
-    figures = _on_one_scale(_states(figure), engine, cancelled)
-    for done, state in enumerate(figures):
-        drawing, _ = drawing_of(state, engine, cancelled)
-        yield drawing
-        step((done + 1) / len(figures))
-
-
-def _on_one_scale(figures: list[Figure], engine: Engine, cancelled: Callable[[], bool]) -> list[Figure]:
-    """``figures`` of draws with one bound of their colours: the same number keeps its colour from draw to draw."""
-    first = figures[0]
-    if first.animates != "re-rolls" or first.paper.bound is not None:
-        return figures
-    highs = [drawing.high for drawing, _ in (_heads_drawing(state, engine, cancelled) for state in figures)]
-    if None in highs or len(set(highs)) == 1:
-        return figures
-    paper = replace(first.paper, bound=max(high for high in highs if high is not None))
-    return [replace(state, paper=paper) for state in figures]
+    states = _states(figure)
+    if len(states) == 1:
+        yield drawing_of(states[0], engine, cancelled, step)
+        return
+    among = [(_outline(engine, state.spec, state.view, cancelled), state.spec) for state in states]
+    passes = 2 if figure.animates == "re-rolls" and figure.paper.bound is None else 1
+    scales: dict[str, Scale] = {}
+    for turn in range(passes):
+        for done, state in enumerate(states, 1):
+            drawing, remarks = _heads_drawing(state, engine, cancelled, among=among, scales=scales)
+            if turn == passes - 1:
+                yield drawing, remarks
+            else:
+                for panel, scale in drawing.scales.items():
+                    scales[panel] = joint([scale, scales.get(panel, scale)])
+            step((turn + done / len(states)) / passes)
 
 
 def _states(figure: Figure) -> list[Figure]:
@@ -225,14 +235,17 @@ def drawing_of(
 
     A study whose question is on the ``shelf`` is not run again; what it answered last lies there afterwards.
     """
-    from attnviz.figure.row_sheet import RowDrawing  # noqa: PLC0415 (as above)
+    from attnviz.figure.drawing import PAINTING  # noqa: PLC0415 (as above)
+    from attnviz.figure.row_sheet import RowDrawing  # noqa: PLC0415
+    from attnviz.figure.studies import drawing_of as drawn  # noqa: PLC0415
 
     if figure.shows == "heads":
         return _heads_drawing(figure, engine, cancelled, step)
     if figure.shows != "row":
-        *_, drawing = _study_drawings(replace(figure, frames=1), engine, cancelled, step, shelf)
-        left_out = ", ".join(drawing.left_out)
-        return drawing, (f"this size has no room for {left_out}",) if left_out else ()
+        answer, outline = _answer(figure, engine, cancelled, step, shelf)
+        with PAINTING:
+            laid_out = drawn(figure, answer, outline)
+        return laid_out, _left_out(laid_out)
     outline = _outline(engine, figure.spec, figure.view, cancelled)
     row = outline.n_queries - 1 if figure.row is None else figure.row
     head = figure.heads[0] if figure.heads else figure.view.head or 0
@@ -242,9 +255,16 @@ def drawing_of(
     return RowDrawing(story, outline, figure.paper), ()
 
 
+def _left_out(drawing: BlocksDrawing) -> tuple[str, ...]:
+    return (f"this size has no room for {', '.join(drawing.left_out)}",) if drawing.left_out else ()
+
+
 def _heads_drawing(
-    figure: Figure, engine: Engine, cancelled: Callable[[], bool], step: Callable[[float], object] = lambda _share: None
-) -> tuple[PictureDrawing, tuple[str, ...]]:
+    figure: Figure, engine: Engine, cancelled: Callable[[], bool],
+    step: Callable[[float], object] = lambda _share: None, *,
+    among: Sequence[tuple[Outline, AttentionSpec]] = (), scales: Mapping[str, Scale] | None = None,
+) -> tuple[PictureDrawing, tuple[str, ...]]:  # fmt: skip
+    """As `drawing_of`; ``among`` are all the pictures of an animation, ``scales`` those of its panels."""
     from attnviz.figure import sheet  # noqa: PLC0415 (as above)
     from attnviz.figure.drawing import PAINTING  # noqa: PLC0415
 
@@ -252,7 +272,7 @@ def _heads_drawing(
     if figure.row is not None and figure.row >= outline.n_queries:
         raise SpecError("row", f"row is {figure.row}: rows count from 0 to {outline.n_queries - 1}")
     with PAINTING:
-        laid_out = sheet.lay_out(outline, figure.spec, figure.view, figure.paper, figure.heads)
+        laid_out = sheet.lay_out(outline, figure.spec, figure.view, figure.paper, figure.heads, among=among)
     picture = collect(
         engine, figure.spec, figure.view, laid_out.viewport, cancelled,
         lambda message: step(message.done / max(message.total, 1)),
@@ -264,39 +284,28 @@ def _heads_drawing(
     remarks = (*finished.notes, *finished.remarks) if finished is not None else ()
     if figure.paper.labels and not any(panel.row_labels for panel in laid_out.plan.panels):
         remarks = (*remarks, "this size has no room for the names of tokens: give more, or --no-caption")
-    return sheet.PictureDrawing(picture, laid_out, selected=selected), remarks
+    return sheet.PictureDrawing(picture, laid_out, selected=selected, scales=scales), remarks
 
 
-def _study_drawings(
+def _answer(
     figure: Figure, engine: Engine, cancelled: Callable[[], bool], step: Callable[[float], object],
     shelf: Shelf | None = None,
-) -> Iterator[BlocksDrawing]:  # fmt: skip
-    """The study's answers as they come in, at most ``frames`` of them, the last one among them."""
+) -> tuple[Any, Outline]:  # fmt: skip
+    """The study's whole answer, and what its spec is about."""
     from attnviz import studies  # noqa: PLC0415 (torch)
-    from attnviz.figure.drawing import PAINTING  # noqa: PLC0415 (Qt)
-    from attnviz.figure.studies import drawing_of as drawn  # noqa: PLC0415
 
     outline = _outline(engine, figure.spec, View(), cancelled)
     answer: Answer | None = None
-    said = 0
     question = question_of(figure)
     there = (shelf or {}).get(question.name)
-    known = there[1] if there is not None and there[0] == question and figure.frames == 1 else None
+    known = there[1] if there is not None and there[0] == question else None
     for answer in studies.answers(question, cancelled) if known is None else (known,):
         step(answer.done / max(answer.total, 1))
-        place = answer.done * figure.frames // max(answer.total, 1)
-        if place > said and not answer.finished:
-            said = place
-            with PAINTING:
-                drawing = drawn(figure, answer, outline)
-            yield drawing
     if answer is None or cancelled():
         raise Cancelled
     if shelf is not None:
         shelf[question.name] = question, answer
-    with PAINTING:
-        drawing = drawn(figure, answer, outline)
-    yield drawing
+    return answer, outline
 
 
 def beside(engine: object) -> Engine | None:

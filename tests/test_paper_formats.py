@@ -5,7 +5,6 @@ from contextlib import closing
 
 import numpy as np
 import paper_cells
-import paper_drawings
 import pytest
 from msgspec.structs import replace
 from paper_drawings import apart, by_poppler, by_rsvg, largest_error, pixels_of, run, tool
@@ -223,11 +222,15 @@ def image_pixels(drawing, paper):
     return np.frombuffer(image.constBits(), np.uint32).reshape(image.height(), image.width()).copy()
 
 
-def is_still(shown, palette, figure, engine):
-    """That a picture of an animation is what the figure of its state alone is drawn as."""
-    wanted = image_pixels(rendering.drawing_of(figure, engine)[0], figure.paper)
+def is_still(shown, palette, drawing, paper):
+    """That a picture of an animation is what ``drawing`` is painted as."""
+    wanted = image_pixels(drawing, paper)
     paper_cells.palette_error(shown, wanted, palette)
     assert (shown == wanted).mean() > 0.98
+
+
+def drawings_of(figure, engine):
+    return [drawing for drawing, _ in rendering.moving(figure, engine)]
 
 
 def all_differ(pictures):
@@ -239,8 +242,9 @@ def test_stages_move(tmp_path, write, engine):
     shown, times, palette = animated(tmp_path / "a.gif", figure, write)
     stages = ["scores", "scaled_scores", "masked_scores", "weights"]
     assert times == [500] * len(stages)
-    for picture, stage in zip(shown, stages, strict=True):
-        is_still(picture, palette, replace(figure, animates="nothing", view=View(stage=stage)), engine)
+    for picture, stage, drawing in zip(shown, stages, drawings_of(figure, engine), strict=True):
+        assert drawing._picture.view.stage == stage
+        is_still(picture, palette, drawing, SMALL)
     assert all_differ(shown)
     shown, _, _ = animated(tmp_path / "b.gif", replace(figure, frames=2), write)
     assert len(shown) == 2
@@ -250,10 +254,10 @@ def test_re_rolls_draw_dropout_again(tmp_path, write, engine):
     figure = Figure(spec=DROPPED, paper=SMALL, animates="re-rolls", frames=4, seconds=0.12)
     shown, times, palette = animated(tmp_path / "a.gif", figure, write)
     assert times == [120] * 4
-    for n, picture in enumerate(shown):
-        spec = edited(DROPPED, dropout_seed=DROPPED.dropout_seed + n)
-        state = Figure(spec=spec, paper=SMALL, view=View(stage="dropped_weights"))
-        is_still(picture, palette, state, engine)
+    for n, (picture, drawing) in enumerate(zip(shown, drawings_of(figure, engine), strict=True)):
+        assert drawing._picture.spec == edited(DROPPED, dropout_seed=DROPPED.dropout_seed + n)
+        assert drawing._picture.view.stage == "dropped_weights"
+        is_still(picture, palette, drawing, SMALL)
     assert all_differ(shown)
 
 
@@ -266,32 +270,22 @@ def test_re_rolls_draw_dropout_again(tmp_path, write, engine):
         (FIGURES["exam"], 1, 1),
     ],
 )  # fmt: skip
-def test_studies_move_from_answer_to_answer(tmp_path, write, engine, answered, figure, frames, count):
-    from attnviz.figure.studies import drawing_of
-
+def test_studies_move_from_answer_to_answer(tmp_path, write, engine, figure, frames, count):
     figure = replace(figure, paper=SMALL, shows="heads", animates=figure.shows, frames=frames, seconds=1.5)
     shown, times, palette = animated(tmp_path / "a.gif", figure, write)
     assert times == [1500] * count
-    of_study = replace(figure, shows=figure.animates)
-    outline = rendering._outline(engine, figure.spec, View(), lambda: False)
-    answers = answered[question_of(of_study)]
-    wanted = [image_pixels(drawing_of(of_study, answer, outline), SMALL) for answer in answers]
-    places = [
-        min(range(len(wanted)), key=lambda n, picture=picture: paper_drawings.apart(picture, wanted[n])[0])
-        for picture in shown
-    ]
-    assert places == sorted(set(places))  # each is another answer, one after the other
-    assert places[-1] == len(wanted) - 1
-    for picture, place in zip(shown, places, strict=True):
-        paper_cells.palette_error(picture, wanted[place], palette)
+    for picture, drawing in zip(shown, drawings_of(figure, engine), strict=True):
+        paper_cells.palette_error(picture, image_pixels(drawing, SMALL), palette)
     assert all_differ(shown)
+    whole = rendering.drawing_of(replace(figure, shows=figure.animates), engine)[0]
+    assert [line.words for line in drawing._plan.head] == [line.words for line in whole._plan.head]
 
 
 def test_where_nothing_moves_there_is_one_picture(tmp_path, write, engine):
     figure = Figure(spec=JOURNEY, paper=SMALL, frames=9)
     shown, _, palette = animated(tmp_path / "a.gif", figure, write)
     assert len(shown) == 1
-    is_still(shown[0], palette, figure, engine)
+    is_still(shown[0], palette, rendering.drawing_of(figure, engine)[0], SMALL)
 
 
 def test_re_rolls_without_dropout_are_refused_in_a_sentence(tmp_path, engine):

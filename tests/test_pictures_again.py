@@ -104,9 +104,9 @@ def test_draws_of_one_animation_have_one_scale():
     spec = make_spec(Text(text="the cat eats"), mask="none", dropout=0.5, training=True)
     figure = Figure(spec=spec, animates="re-rolls", frames=4, paper=Paper(width=320, height=200))
     engine = Engine()
-    highs = {drawing.high for drawing in rendering.moving(figure, engine)}
+    scales = {scale for drawing, _ in rendering.moving(figure, engine) for scale in drawing.scales.values()}
     engine.close()
-    assert len(highs) == 1
+    assert len(scales) == 1
 
 
 def test_a_row_is_of_the_head_that_is_picked():

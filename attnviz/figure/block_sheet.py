@@ -10,11 +10,11 @@ from PySide6.QtCore import QCoreApplication, QRectF, Qt
 from PySide6.QtGui import QFont, QPainter
 
 from attnviz.figure.arranging import Measured, arranged
-from attnviz.figure.blocks import GAP, Block, TableBlock, paint_lines
+from attnviz.figure.blocks import GAP, Block, CountsBlock, PlotBlock, TableBlock, paint_lines
 from attnviz.figure.cells import paint_swatch
 from attnviz.figure.drawing import Drawing, Step
 from attnviz.figure.fonts import draw_text, load_fonts, sized, text_width
-from attnviz.figure.map_blocks import MapsBlock
+from attnviz.figure.map_blocks import MapsBlock, looks_of
 from attnviz.figure.matrix_map import Matrix
 from attnviz.figure.paper_layout import line_of, margin_of
 from attnviz.figure.places import Box
@@ -74,22 +74,29 @@ class _Swatch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Plan:
-    """Where everything stands; the blocks at a ``unit`` of their own."""
+    """Where everything stands: lines above and below, and between them blocks at a ``unit`` of their own."""
 
-    lines: tuple[_Line, ...]
+    head: tuple[_Line, ...]
+    foot: tuple[_Line, ...]
     swatches: tuple[_Swatch, ...]
     placed: tuple[tuple[Block, Box], ...]
     unit: float
     left_out: tuple[str, ...]
+    told: bool
+    """Whether the sentence has room."""
+
+    @property
+    def lines(self) -> tuple[_Line, ...]:
+        return *self.head, *self.foot
 
 
 class BlocksDrawing(Drawing):
     """``contents`` laid out on ``paper``. Needs a QGuiApplication: words are measured."""
 
-    def __init__(self, contents: Contents, paper: Paper) -> None:
+    def __init__(self, contents: Contents, paper: Paper, plan: _Plan | None = None) -> None:
         load_fonts()
         self._paper = paper
-        self._plan = _Layout(contents, paper).plan()
+        self._plan = plan or _Layout(contents, paper).plan()
 
     @property
     def size(self) -> tuple[int, int]:
@@ -164,6 +171,40 @@ class BlocksDrawing(Drawing):
         draw_text(painter, rect, Qt.AlignmentFlag.AlignLeft, swatch.words)
 
 
+def alike(moments: Sequence[Contents], paper: Paper) -> list[BlocksDrawing]:
+    """Each of ``moments``, which have the same blocks, with everything where it stands in the last and fullest one.
+
+    Looks of cells are explained in all that are in one of them: what follows one picture must not jump.
+    """
+    load_fonts()
+    together = zip(*(_with_room(blocks) for blocks in zip(*(one.blocks for one in moments), strict=True)), strict=True)
+    moments = [replace(one, blocks=blocks) for one, blocks in zip(moments, together, strict=True)]
+    layouts = [_Layout(contents, paper) for contents in moments]
+    room = _Layout(moments[-1], paper, before=tuple(one.contents for one in layouts[:-1]))
+    plan = room.plan()
+    places = {id(block): box for block, box in plan.placed}
+    drawings = []
+    for contents, layout in zip(moments, layouts, strict=True):
+        pairs = zip(layout.contents.blocks, room.contents.blocks, strict=True)
+        placed = tuple((own, places[id(there)]) for own, there in pairs if id(there) in places)
+        head = tuple(layout.head(told=plan.told)[0])
+        drawings.append(BlocksDrawing(contents, paper, replace(plan, head=head, placed=placed)))
+    return drawings
+
+
+def _with_room(blocks: Sequence[Block]) -> list[Block]:
+    """One block in all pictures of an animation, with room for the words that it has in any of them."""
+    found: list[Block] = []
+    for block in blocks:
+        if isinstance(block, PlotBlock | TableBlock | CountsBlock | MapsBlock):
+            others = tuple(one.words for one in blocks if isinstance(one, type(block)))
+            block = replace(block, words=replace(block.words, others=others))  # noqa: PLW2901
+        if isinstance(block, MapsBlock) and isinstance(blocks[-1], MapsBlock):
+            block = replace(block, like=replace(blocks[-1], words=block.words))  # noqa: PLW2901
+        found.append(block)
+    return found
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Foot:
     """What stands below the blocks, which end at ``top``."""
@@ -174,19 +215,28 @@ class _Foot:
 
 
 class _Layout:
-    """One figure on its way to its places."""
+    """One figure on its way to its places, with room for what stood there ``before`` it in an animation."""
 
-    def __init__(self, contents: Contents, paper: Paper) -> None:
+    def __init__(self, contents: Contents, paper: Paper, before: tuple[Contents, ...] = ()) -> None:
         if not paper.tables and any(not isinstance(block, TableBlock) for block in contents.blocks):
             kept = tuple(block for block in contents.blocks if not isinstance(block, TableBlock))
             contents = replace(contents, blocks=kept)
-        self.contents = contents if paper.caption else replace(contents, sentence="")
         self.paper = paper
         self.unit, self.printed = unit_of(paper), paper.dpi is not None
         self.line = line_of(self.unit, printed=self.printed)
         self.margin = margin_of(self.unit, printed=self.printed)
         self.width = max(paper.width - 2 * self.margin, 1.0)
         self.measured = {id(block): Measured(block) for block in contents.blocks}
+        if before:
+            seconds = (contents.circumstances, *(one.circumstances for one in before))
+            font = sized(_SECOND * self.unit)
+            longest = max(seconds, key=lambda text: len(wrapped(font, text, self.width)))
+            contents = replace(contents, circumstances=longest)
+        self.contents = contents if paper.caption else replace(contents, sentence="")
+        moments = zip(contents.blocks, *(one.blocks for one in before), strict=True)
+        self.looks = {
+            id(blocks[0]): looks_of([one for one in blocks if isinstance(one, MapsBlock)]) for blocks in moments
+        }
 
     def plan(self) -> _Plan:
         """As much as there is room for; at the worst one block, in smaller type than it should have."""
@@ -194,20 +244,20 @@ class _Layout:
         main = max(contents.blocks, key=lambda block: block.weight)
         ways = [(told, kept) for told in (True, False) for kept in _subsets(contents.blocks) if main in kept]
         for told, kept in ways[: None if contents.sentence else len(ways) // 2]:
-            head, y = self._head(told=told)
+            head, y = self.head(told=told)
             for count in range(len(contents.notes), -1, -1):
                 foot = self._foot(kept, contents.notes[:count])
                 found = self._placed(kept, self._area(y, foot))
                 if found is not None:
-                    return self._planned(head, foot, kept, *found, self._missing(kept, count, told=told))
-        head, y = self._head(told=False)
+                    return self._planned(head, foot, kept, *found, self._missing(kept, count, told=told), told=told)
+        head, y = self.head(told=False)
         foot = self._foot((main,), ())
         area, boxes, times = self._area(y, foot), None, 1.0
         while boxes is None and times > _SMALLEST:
             times *= 0.95
             boxes = arranged((main,), area, self.unit * times, GAP * self.unit * times)
         missing = self._missing((main,), 0, told=not contents.sentence)
-        return self._planned(head, foot, (main,), self.unit * times, boxes or [area], missing)
+        return self._planned(head, foot, (main,), self.unit * times, boxes or [area], missing, told=False)
 
     def _missing(self, kept: Sequence[Block], notes: int, *, told: bool) -> list[str]:
         """Names of what has no room beside the blocks ``kept`` and the first ``notes``."""
@@ -222,10 +272,10 @@ class _Layout:
     @staticmethod
     def _planned(
         head: Sequence[_Line], foot: _Foot, blocks: Sequence[Block], unit: float, boxes: Sequence[Box],
-        left_out: Sequence[str],
+        left_out: Sequence[str], *, told: bool,
     ) -> _Plan:  # fmt: skip
         placed = tuple(zip(blocks, boxes, strict=True))
-        return _Plan((*head, *foot.lines), foot.swatches, placed, unit, tuple(left_out))
+        return _Plan(tuple(head), foot.lines, foot.swatches, placed, unit, tuple(left_out), told)
 
     def _placed(self, blocks: Sequence[Block], area: Box) -> tuple[float, list[Box]] | None:
         """The largest type at which every block still has room to spare, and the boxes."""
@@ -241,7 +291,7 @@ class _Layout:
         boxes = arranged(measured, area, self.unit, gap)
         return None if boxes is None else (self.unit, boxes)
 
-    def _head(self, *, told: bool) -> tuple[list[_Line], float]:
+    def head(self, *, told: bool) -> tuple[list[_Line], float]:
         """What stands above the blocks, and where they begin."""
         contents, paper, unit = self.contents, self.paper, self.unit
         title = contents.title if paper.title is None else paper.title
@@ -278,7 +328,7 @@ class _Layout:
 
     def _swatches(self, blocks: Sequence[Block]) -> tuple[tuple[_Swatch, ...], int]:
         """The legend of all maps in lines from 0 on, and how many lines these are."""
-        kinds = dict.fromkeys(kind for block in blocks if isinstance(block, MapsBlock) for kind in block.looks)
+        kinds = dict.fromkeys(look for block in blocks for look in self.looks[id(block)])
         font, unit, found = sized(_SMALL * self.unit), self.unit, []
         x, row = self.margin, 0
         for kind in kinds:

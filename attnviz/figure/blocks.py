@@ -82,10 +82,14 @@ def heading_font(unit: float) -> QFont:
 
 @dataclass(frozen=True, slots=True)
 class Headed:
-    """What a block has above it and below it: a heading in words, and a note; "" for none."""
+    """What a block has above it and below it: a heading in words, and a note; "" for none.
+
+    ``others`` are those of the same block in the other pictures of an animation: there is room for the longest.
+    """
 
     heading: str = ""
     note: str = ""
+    others: tuple[Headed, ...] = ()
 
     def height(self, width: float, unit: float) -> float:
         """What both take of a block's height."""
@@ -97,17 +101,23 @@ class Headed:
         painter.setFont(font)
         painter.setPen(style.ink)
         paint_lines(painter, box, wrapped(font, self.heading, box.width), line)
-        below = wrapped(font, self.note, box.width)
         painter.setPen(style.muted)
-        paint_lines(painter, Box(box.x, box.bottom - len(below) * line, box.width, line), below, line)
+        low = box.bottom - self._lines(box.width, unit)[1] * line
+        paint_lines(painter, Box(box.x, low, box.width, line), wrapped(font, self.note, box.width), line)
         return self.inner(box, unit)
 
     def inner(self, box: Box, unit: float) -> Box:
         """What is left of ``box`` between the two."""
-        font, gap = heading_font(unit), 4 * unit
-        above, below = (len(wrapped(font, text, box.width)) * LINE * unit for text in (self.heading, self.note))
+        gap = 4 * unit
+        above, below = (count * LINE * unit for count in self._lines(box.width, unit))
         top, bottom = above + (gap if above else 0), below + (gap if below else 0)
         return Box(box.x, box.y + top, box.width, max(box.height - top - bottom, 1.0))
+
+    def _lines(self, width: float, unit: float) -> tuple[int, int]:
+        """So many lines above and below have room."""
+        font, found = heading_font(unit), (self, *self.others)
+        above = max(len(wrapped(font, one.heading, width)) for one in found)
+        return above, max(len(wrapped(font, one.note, width)) for one in found)
 
 
 # --------------------------------------------------------------------------------------------------------------- plots

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -40,7 +41,7 @@ class MapsBlock:
     """``maps`` in a grid. ``view`` says in which colours.
 
     ``bars`` are colour bars beside them: each the number of a map whose scale it shows, and what it measures in words,
-    "" for what the map's stage says.
+    "" for what the map's stage says. Where there is a block ``like`` this one, the maps lie where its maps do.
     """
 
     maps: tuple[Matrix, ...]
@@ -49,6 +50,7 @@ class MapsBlock:
     bars: tuple[tuple[int, str], ...] = ((0, ""),)
     words: Headed = field(default_factory=Headed)
     weight: float = 2.0
+    like: MapsBlock | None = None
 
     @property
     def comfort(self) -> float:
@@ -87,18 +89,6 @@ class MapsBlock:
             return self.maps
         return tuple(replace(one, outline=replace(one.outline, tokens=())) for one in self.maps)
 
-    @property
-    def looks(self) -> tuple[CellClass | None, ...]:
-        """The looks of cells that are no numbers in these maps; None is the red frame."""
-        kinds: set[CellClass] = set()
-        red = False
-        for one in self.maps:
-            shown = shown_class(one.frame.classes)
-            kinds |= {CellClass(int(kind)) for kind in np.unique(shown) if kind}
-            red |= one.shows_red
-        order = (CellClass.MASKED, CellClass.ZERO, CellClass.DROPPED, CellClass.PADDED, CellClass.NAN)
-        return (*(kind for kind in order if kind in kinds), *((None,) if red else ()))
-
     def _bar_width(self, unit: float) -> float:
         """What a colour bar needs with its widest tick and its words."""
         font = sized(12 * unit)
@@ -112,8 +102,8 @@ class MapsBlock:
         room = self.words.paint(painter, box, style, unit)
         bars, wide = self.bars if paper.colour_bar else (), self._bar_width(unit)
         grid = self._grid_in(room, unit, paper)
-        for cell in grid:
-            cell.paint(painter, style, unit, paper)
+        for cell, own in zip(grid, self.shown(paper), strict=True):
+            (cell if self.like is None else cell.showing(own, unit)).paint(painter, style, unit, paper)
         right = max(cell.right(unit) for cell in grid)
         for place, bar in enumerate(bars):
             self._paint_bar(painter, grid, right + place * wide, room, style, unit, bar)
@@ -121,10 +111,13 @@ class MapsBlock:
     def places(self, box: Box, unit: float, paper: Paper) -> tuple[tuple[Matrix, Box], ...]:
         """Each map, and where its cells lie when it is painted into ``box``."""
         room = self.words.inner(box, unit)
-        return tuple((cell.matrix, cell.place.map_rect) for cell in self._grid_in(room, unit, paper))
+        grid = self._grid_in(room, unit, paper)
+        return tuple((own, cell.place.map_rect) for own, cell in zip(self.shown(paper), grid, strict=True))
 
     def _grid_in(self, room: Box, unit: float, paper: Paper) -> list[_Cell]:
-        """The maps in the middle of ``room``, the colour bars' columns at their right."""
+        """The maps in the middle of ``room``, the colour bars' columns at their right; those that this one is like."""
+        if self.like is not None:
+            return self.like._grid_in(room, unit, paper)  # noqa: SLF001 (its own kind)
         wide = self._bar_width(unit) * len(self.bars) if paper.colour_bar else 0.0
         grid = _best(self.shown(paper), _beside(room, wide), unit)
         left, right = min(cell.box.x for cell in grid), max(cell.right(unit) for cell in grid)
@@ -149,6 +142,15 @@ class MapsBlock:
             hatch_below(painter, [QRectF(strip.x, strip.y + strip.height / 2, strip.width, strip.height / 2)], unit)
 
 
+def looks_of(blocks: Sequence[MapsBlock]) -> tuple[CellClass | None, ...]:
+    """The looks of cells that are no numbers in the maps of ``blocks``; None is the red frame."""
+    maps = [one for block in blocks for one in block.maps]
+    kinds = {int(kind) for one in maps for kind in np.unique(shown_class(one.frame.classes))}
+    order = (CellClass.MASKED, CellClass.ZERO, CellClass.DROPPED, CellClass.PADDED, CellClass.NAN)
+    red: tuple[None, ...] = (None,) if any(one.shows_red for one in maps) else ()
+    return *(kind for kind in order if kind in kinds), *red
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Cell:
     """One map with its words in a grid."""
@@ -167,6 +169,14 @@ class _Cell:
         words += [text_width(sized(CAPTION_PX * unit), line) for line in self.caption]
         parts = max(part.right for part in self.place.boxes)
         return max(parts, self.box.x + (self.box.width + max(words, default=0.0)) / 2)
+
+    def showing(self, matrix: Matrix, unit: float) -> _Cell:
+        """Another map, with its words, in the same place."""
+        wide = self.box.width
+        title = wrapped(sized(self.title_px * unit), matrix.title, wide)
+        return replace(
+            self, matrix=matrix, title=title, caption=wrapped(sized(CAPTION_PX * unit), matrix.caption, wide)
+        )
 
     def moved(self, dx: float) -> _Cell:
         dx = math.floor(dx)

@@ -255,7 +255,7 @@ def legend_entries(picture: Picture, *, present_only: bool = False) -> tuple[Leg
             return LegendEntry(kind, word)
         if len(numbers) == 1 or not any(numbers):
             return LegendEntry(kind, f"{word} {sum(numbers):,}")
-        if len(set(numbers)) == 1:
+        if len(set(numbers)) == 1 and kind != CellClass.DROPPED:  # of draws it would be by chance
             words, number = QCoreApplication.translate("Figure", "{0} {1} a head"), numbers[0]
         else:
             words, number = QCoreApplication.translate("Figure", "{0} {1} in all heads"), sum(numbers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
@@ -19,7 +20,7 @@ from attnviz.figure.paper_layout import SheetWords, margin_of, paper_layout
 from attnviz.figure.styles import Style, style_of_theme
 from attnviz.figure.units import unit_of
 from attnviz.figure.words import wrapped
-from attnviz.frames import Frame, Outline, level_for
+from attnviz.frames import CellClass, Frame, Outline, Scale, level_for
 from attnviz.session import Cell, Picture
 from attnviz.spec import QUERY_KEY_STAGES, AttentionSpec, Paper, View, Viewport
 
@@ -68,12 +69,13 @@ class Sheet:
 
 def lay_out(
     outline: Outline, spec: AttentionSpec, view: View, paper: Paper, heads: tuple[int, ...] = (),
-    about: str | None = None,
+    about: str | None = None, among: Sequence[tuple[Outline, AttentionSpec]] = (),
 ) -> Sheet:  # fmt: skip
     """``view`` of ``outline`` on ``paper``, its window clipped: ``heads`` alone, else the head of the view, else all.
 
-    ``about`` stands under the title in place of the settings of ``spec``, for numbers that no spec computes.
-    Needs a QGuiApplication: words are measured.
+    ``about`` stands under the title in place of the settings of ``spec``, for numbers that no spec computes. ``among``
+    are all the pictures of an animation, this one too: there is room for what stands around any of them, so that the
+    maps stay where they are. Needs a QGuiApplication: words are measured.
     """
     load_fonts()
     outline = glossed(outline)
@@ -86,15 +88,22 @@ def lay_out(
     unit, printed = unit_of(paper), paper.dpi is not None
     width = max(paper.width - 2 * margin_of(unit, printed=printed), 1)
     title = marks.stage_title(outline.stage) if paper.title is None else paper.title
-    second = marks.circumstances(spec) if about is None else about
-    if title and paper.title is not None:
-        second = f"{marks.stage_title(outline.stage)} · {second}"  # a title of one's own need not say what it shows
-    headings = wrapped(sized(_SECOND * unit), second, width) if paper.caption else ()
+
+    def second_lines(outline: Outline, spec: AttentionSpec) -> tuple[str, ...]:
+        second = marks.circumstances(spec) if about is None else about
+        if title and paper.title is not None:
+            second = f"{marks.stage_title(outline.stage)} · {second}"  # a title of one's own need not say what it shows
+        return wrapped(sized(_SECOND * unit), second, width) if paper.caption else ()
+
+    headings = second_lines(outline, spec)
+    n_headings = max(len(headings), *(len(second_lines(*one)) for one in among)) if among else len(headings)
     words = SheetWords(
-        title=bool(title), headings=len(headings), captions=0, legend=paper.legend, colour_bar=paper.colour_bar,
+        title=bool(title), headings=n_headings, captions=0, legend=paper.legend, colour_bar=paper.colour_bar,
         labels=paper.labels, axes=paper.labels,
     )  # fmt: skip
     subject = layout.subject_of(outline, (rows, cols))
+    if any(layout.subject_of(one, (rows, cols)).sums for one, _ in among):
+        subject = replace(subject, sums=True)
 
     def placed(captions: int) -> Sheet:
         plan = paper_layout(
@@ -113,7 +122,9 @@ def lay_out(
 class PictureDrawing(Drawing):
     """``picture`` on ``sheet``; blank where it has no frames. ``selected`` wears the frame of the current row."""
 
-    def __init__(self, picture: Picture, sheet: Sheet, *, selected: Cell | None = None) -> None:
+    def __init__(
+        self, picture: Picture, sheet: Sheet, *, selected: Cell | None = None, scales: Mapping[str, Scale] | None = None
+    ) -> None:
         self._sheet, self._selected = sheet, selected
         if picture.outline is not None:
             picture = replace(picture, outline=glossed(picture.outline))
@@ -123,6 +134,9 @@ class PictureDrawing(Drawing):
             if name in picture.frames
         }
         bound, colours = sheet.paper.bound, picture.view.colours
+        for name, frame in self._frames.items():
+            if scales is not None and name in scales:
+                self._frames[name] = _rescaled(frame, scales[name], colours)
         if bound is not None:
             self._frames = {name: _bounded(frame, bound, colours) for name, frame in self._frames.items()}
         self._picture = replace(picture, frames=MappingProxyType(self._frames))
@@ -140,10 +154,11 @@ class PictureDrawing(Drawing):
         return self._sheet.has_large_cells
 
     @property
-    def high(self) -> float | None:
-        """The number that the last colour stands for; None on a scale that is not linear."""
-        scales = [frame.scale for frame in self._frames.values()]
-        return max((scale.high for scale in scales), default=None) if all(s.curve == "linear" for s in scales) else None
+    def scales(self) -> dict[str, Scale]:
+        """By panel, what the colours stand for; not of a panel without an ordinary number, which says nothing of it."""
+        return {
+            name: frame.scale for name, frame in self._frames.items() if (frame.classes & CellClass.ORDINARY).any()
+        }  # fmt: skip
 
     def paint(self, painter: QPainter, step: Step) -> None:
         load_fonts()
@@ -200,6 +215,17 @@ def _bounded(frame: Frame, bound: float, colours: str) -> Frame:
     low = -bound if frame.scale.diverging else 0.0
     scale = replace(frame.scale, low=low, high=bound, curve="linear")
     return replace(frame, scale=scale, rgb=colour.paint_values(frame.values, frame.classes, scale, colours))
+
+
+def _rescaled(frame: Frame, scale: Scale, colours: str) -> Frame:
+    """``frame`` in the colours of ``scale``."""
+    if frame.scale == scale:
+        return frame
+    if scale.quantity == "value":
+        rgb = colour.paint_values(frame.values, frame.classes, scale, colours)
+    else:  # what is coloured is not what is in the frame
+        rgb = colour.recoloured(frame.rgb, frame.scale, scale, colours)
+    return replace(frame, scale=scale, rgb=rgb)
 
 
 def _name_axes(painter: QPainter, plan: layout.FigureLayout, outline: Outline, style: Style) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
-from attnviz.figure.block_sheet import BlocksDrawing, Contents
+from attnviz.figure.block_sheet import BlocksDrawing, Contents, alike
 from attnviz.figure.glosses import with_glosses
 from attnviz.figure.studies import compare, dropout, exam, forms, future_share, gallery, heads, leaks, rounds
 from attnviz.figures import Figure, Shows
@@ -34,6 +34,8 @@ _STUDIES: dict[Shows, tuple[type[Answer], Callable[[Figure, Any], Contents]]] = 
     "forms": (FormsAnswer, forms.contents_of),
     "leaks": (LeakAnswer, leaks.contents_of),
 }
+_Any = TypeVar("_Any", bound=Answer)
+
 _OWN_NUMBERS = ("exam", "future-share", "forms", "leaks")
 """Studies that draw numbers of their own: where the spec's come from says nothing of them."""
 
@@ -47,16 +49,36 @@ def drawing_of(figure: Figure, answer: Answer, outline: Outline | None = None) -
     kind, contents_of = _STUDIES[figure.shows]
     if not isinstance(answer, kind):
         raise TypeError(f"a figure of {figure.shows} needs a {kind.__name__}, here is a {type(answer).__name__}")
-    wide = figure.paper.dpi is None  # in a column meanings would only be cut
-    if outline is not None and wide and isinstance(answer, CompareAnswer | GalleryAnswer | RoundsAnswer):
-        answer = replace(answer, tokens=tuple(with_glosses(answer.tokens, outline)))
+    answer = _with_glosses(figure, answer, outline)
     if isinstance(answer, LeakAnswer):
         contents = leaks.contents_of(figure, answer, () if outline is None else outline.tokens)
     else:
         contents = contents_of(figure, answer)
-    if outline is not None and outline.origin and figure.shows not in _OWN_NUMBERS:
-        contents = replace(contents, captions=(*contents.captions, outline.origin))
-    return BlocksDrawing(contents, figure.paper)
+    return BlocksDrawing(_with_origin(figure, contents, outline), figure.paper)
 
 
-__all__ = ["drawing_of"]
+def moving_drawings(figure: Figure, answer: RoundsAnswer | ExamAnswer, outline: Outline) -> list[BlocksDrawing]:
+    """The rounds, or the exam's steps, of the last ``answer`` as pictures that follow one another.
+
+    Axes, words and maps stand where they stand in all of them. As `drawing_of` otherwise.
+    """
+    answer = _with_glosses(figure, answer, outline)
+    moments = exam.moments_of(figure, answer) if isinstance(answer, ExamAnswer) else rounds.moments_of(figure, answer)
+    return alike([_with_origin(figure, contents, outline) for contents in moments], figure.paper)
+
+
+def _with_glosses(figure: Figure, answer: _Any, outline: Outline | None) -> _Any:
+    """``answer`` with the meanings of its tokens; in a column they would only be cut."""
+    wide = figure.paper.dpi is None
+    if outline is not None and wide and isinstance(answer, CompareAnswer | GalleryAnswer | RoundsAnswer):
+        return replace(answer, tokens=tuple(with_glosses(answer.tokens, outline)))
+    return answer
+
+
+def _with_origin(figure: Figure, contents: Contents, outline: Outline | None) -> Contents:
+    if outline is None or not outline.origin or figure.shows in _OWN_NUMBERS:
+        return contents
+    return replace(contents, captions=(*contents.captions, outline.origin))
+
+
+__all__ = ["drawing_of", "moving_drawings"]

@@ -26,7 +26,11 @@ _ROLES: Final[Mapping[str, Role]] = MappingProxyType(
     {"none": "amber", "fill-0": "violet", "multiply": "teal", "three-step": "green", "neg-inf": "accent"}
 )
 _CEILINGS: Final = (14.0, 24.0, 40.0)
-"""How high the plot reaches: a loss of a layer that copied may be large, and the axis must not move at each step."""
+"""How high the plot reaches while more is to come: a loss of a layer that copied may be large, and the axis must not
+move at each step."""
+
+_HEADROOM: Final = 1.06
+"""How high it reaches where the whole run is known, in largest losses."""
 
 
 def _tr(text: str) -> str:
@@ -63,7 +67,7 @@ def loss_plot(answer: ExamAnswer, at: int, *, brief: bool = False) -> Plot:
     return Plot(
         curves=tuple(curves), marks=(Mark(answer.floor, floor, "ink"),), x_label=_tr("training steps"),
         y_label=_tr("loss (nats a letter)"), x_range=(0.0, float(answer.question.steps)),
-        y_range=(0.0, next((top for top in _CEILINGS if top > highest), highest)),
+        y_range=(0.0, next((top for top in _CEILINGS if top > highest), _HEADROOM * highest)),
     )  # fmt: skip
 
 
@@ -124,19 +128,31 @@ def told(answer: ExamAnswer) -> str:
 
 def contents_of(figure: Figure, answer: ExamAnswer) -> Contents:
     """The losses, the table and the maps at the last step."""
-    asked, last = answer.question, len(answer.curves[0].steps) - 1
+    return _contents_at(figure, answer, len(answer.curves[0].steps) - 1)
+
+
+def moments_of(figure: Figure, answer: ExamAnswer) -> list[Contents]:
+    """The same after ever more steps, on the axes of the whole run."""
+    return [_contents_at(figure, answer, at) for at in figure.moments(len(answer.curves[0].steps) - 1)]
+
+
+def _contents_at(figure: Figure, answer: ExamAnswer, at: int) -> Contents:
+    asked = answer.question
     maps = tuple(
-        replace(paper_map(curve, answer, last, figure.view.colours), title=mask_name(curve.mask))
+        replace(paper_map(curve, answer, at, figure.view.colours), title=mask_name(curve.mask))
         for curve in answer.curves
     )
+    highest = max(float(np.concatenate([curve.training, curve.exam]).max()) for curve in answer.curves)
+    losses = replace(loss_plot(answer, at, brief=True), y_range=(0.0, _HEADROOM * highest))
+    ended = answer.finished and at == len(answer.curves[0].steps) - 1
     settings = _tr("{v} letters · papers of {n} · {steps} steps · seed {seed}")
     return Contents(
         title=_tr("The exam: who copied in training?"),
         blocks=(
-            PlotBlock(loss_plot(answer, last, brief=True), _tr("the losses"), weight=2.0),
-            TableBlock(losses_table(answer, last), _tr("the losses in numbers"), weight=0.7),
+            PlotBlock(losses, _tr("the losses"), weight=2.0),
+            TableBlock(losses_table(answer, at), _tr("the losses in numbers"), weight=0.7),
             MapsBlock(maps, _tr("the maps"), bar_view(figure.view), words=Headed(note=maps_words()), weight=1.6),
         ),
         circumstances=settings.format(v=asked.vocabulary, n=asked.length, steps=asked.steps, seed=asked.seed),
-        sentence=told(answer) if answer.finished else "",
+        sentence=told(answer) if ended else "",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -93,8 +94,12 @@ def round_map(answer: RoundsAnswer, n: int, colours: Colours) -> Matrix:
     )  # fmt: skip
 
 
-def row_plot(answer: RoundsAnswer, n: int) -> Plot:
-    """Round ``n``'s last row over the same row of the one pass."""
+def row_plot(answer: RoundsAnswer, n: int, *, moving: bool = False) -> Plot:
+    """Round ``n``'s last row over the same row of the one pass.
+
+    Of many tokens a round has an axis of its own; where rounds are ``moving`` by, they all have one, which is
+    logarithmic as that of a long map's colours: of the first token's whole weight the last row would be a line at 0.
+    """
     total, row = answer.total, answer.whole[n - 1]
     grown = np.zeros(total)
     grown[:n] = answer.last_rows[n - 1]
@@ -103,16 +108,20 @@ def row_plot(answer: RoundsAnswer, n: int) -> Plot:
     both = both[np.isfinite(both)]
     most = 1.0 if total <= NAMED else 1.1 * float(both.max() if both.size else 1.0)
     ours, whole = _tr("round {n}, last row").format(n=n), _tr("one pass, row {n}").format(n=n - 1)
+    if moving:  # the legend stands still
+        ours, whole = _tr("the round's last row"), _tr("the same row of the one pass")
     bars: tuple[Bars, ...] = (apart(grown, label=ours), apart(row, label=whole, role="ink", outline=True))
     curves: tuple[Curve, ...] = ()
     if not named:  # a thousand bars would take the screen's thread longer than a frame
         keys = np.arange(total)
         bars, curves = (), (Curve(keys, grown, ours), Curve(keys, row, whole, "amber", dashed=True))
+    log = moving and not named
     return Plot(
         bars=bars,
         curves=curves,
         y_label=_tr("weight"),
-        y_range=(0.0, most or 1.0),
+        y_log=log,
+        y_range=(0.1 / total, 1.0) if log else (0.0, most or 1.0),
         x_range=(-0.6, total - 0.4),
         x_names=tuple((float(place), token) for place, token in enumerate(answer.tokens)) if named else (),
         x_label="" if named else _tr("key"),
@@ -153,14 +162,29 @@ def _short(value: float) -> str:
 
 def contents_of(figure: Figure, answer: RoundsAnswer) -> Contents:
     """The round of the figure's row, the last one by default."""
+    return _contents_of(figure, answer, _last(figure, answer))
+
+
+def moments_of(figure: Figure, answer: RoundsAnswer) -> list[Contents]:
+    """Rounds one after the other, up to that of the figure's row, on one axis."""
+    last = _last(figure, answer)
+    found = [_contents_of(figure, answer, n, moving=True) for n in figure.moments(last)]
+    return [*(replace(one, sentence="") for one in found[:-1]), found[-1]]
+
+
+def _last(figure: Figure, answer: RoundsAnswer) -> int:
+    return answer.done if figure.row is None else min(figure.row + 1, answer.done)
+
+
+def _contents_of(figure: Figure, answer: RoundsAnswer, n: int, *, moving: bool = False) -> Contents:
     spec = figure.question.spec if isinstance(figure.question, RoundsQuestion) else figure.spec
-    n = answer.done if figure.row is None else min(figure.row + 1, answer.done)
     blocks: list[Block] = []
     if answer.maps:
         blocks.append(MapsBlock(
             (round_map(answer, n, figure.view.colours),), _tr("the round's map"), bar_view(figure.view), weight=1.6
         ))  # fmt: skip
-    blocks.append(PlotBlock(row_plot(answer, n), _tr("the two rows"), Headed(note=gap_words(answer, n)), weight=1.2))
+    plot = row_plot(answer, n, moving=moving)
+    blocks.append(PlotBlock(plot, _tr("the two rows"), Headed(note=gap_words(answer, n)), weight=1.2))
     costs = Headed(_tr("score cells up to round {n}").format(n=n))
     blocks.append(CountsBlock(counts_of(n, answer.total, spec), _tr("what each way costs"), costs))
     captions = () if answer.maps else (_tr("Each round's map is shown up to 64 tokens."),)

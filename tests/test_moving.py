@@ -1,0 +1,148 @@
+"""Pictures that follow one another: nothing jumps but what moves."""
+
+from contextlib import closing
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from attnviz import colour, rendering
+from attnviz.engine import Engine
+from attnviz.figure import plots
+from attnviz.figures import Figure
+from attnviz.frames import CellClass, Scale
+from attnviz.questions.exam import ExamQuestion
+from attnviz.spec import Lesson, Paper, RandomEmbeddings, Text, View, edited, make_spec
+
+pytestmark = pytest.mark.usefixtures("qapp")
+
+JOURNEY = make_spec(Lesson(name="journey"))
+LONG = make_spec(RandomEmbeddings(length=33), num_heads=1, d_model=4, d_out=4)
+DRAWN = edited(LONG, dropout=0.5, training=True)
+EXAM = Figure(animates="exam", question=ExamQuestion(steps=15, masks=("none", "neg-inf")), frames=3)
+ROUNDS = Figure(spec=JOURNEY, animates="rounds")
+SMALL, COLUMN = Paper(width=640, height=400), Paper(width=1000, height=700, dpi=300)
+
+
+@pytest.fixture(scope="module")
+def engine():
+    with closing(Engine()) as made:
+        yield made
+
+
+@pytest.fixture
+def plotted(monkeypatch):
+    """Of each plot that is painted its area, the extents of its axes, and its legend."""
+    noted, real = [], plots._Painting._paint_legend
+
+    def legend(painting, rows):
+        words = [(entry.label, x) for row in rows for entry, x in row]
+        noted.append((painting.area.getRect(), painting.x_axis.extent, painting.y_axis.extent, words))
+        real(painting, rows)
+
+    monkeypatch.setattr(plots._Painting, "_paint_legend", legend)
+    return noted
+
+
+def drawings_of(figure, engine):
+    return [drawing for drawing, _ in rendering.moving(figure, engine)]
+
+
+def painted(figure, engine):
+    drawings = drawings_of(figure, engine)
+    for drawing in drawings:
+        rendering.image_of(drawing, figure.paper)
+    return drawings
+
+
+def only(found):
+    """What is the same in all of ``found``."""
+    first, *others = found
+    assert all(one == first for one in others)
+    return first
+
+
+@pytest.mark.parametrize(("figure", "paper"), [(EXAM, SMALL), (ROUNDS, SMALL), (ROUNDS, COLUMN)])
+def test_studies_stay_where_they_are(engine, plotted, figure, paper):
+    drawings = painted(replace(figure, paper=paper), engine)
+    assert len(drawings) == {EXAM: 3, ROUNDS: 6}[figure]
+    assert len(only([place for _, place in drawing.maps] for drawing in drawings))
+    only([(line.words, line.box) for line in drawing._plan.foot] for drawing in drawings)
+    only([(swatch.words, swatch.box) for swatch in drawing._plan.swatches] for drawing in drawings)
+    only(drawing._plan.head[0].box for drawing in drawings)
+    if figure == EXAM:  # its axis holds the whole run, and little more
+        (left, right), (low, high) = only(plotted)[1:3]
+        assert (left, right, low) == (0, 15, 0)
+        plot = next(block.plot for block, _ in drawings[-1]._plan.placed if hasattr(block, "plot"))
+        largest = max(np.max(curve.y) for curve in plot.curves if len(curve.y))
+        assert largest < high < 1.2 * largest
+    elif paper == SMALL:
+        areas, across, up, _ = zip(*plotted, strict=True)
+        assert (only(areas), only(across), only(up)) == (areas[0], (-0.6, 5.6), (0, 1))
+
+
+def test_rounds_of_many_tokens_have_an_axis_for_the_first_and_the_last(engine, plotted):
+    painted(Figure(spec=LONG, animates="rounds", frames=3, paper=SMALL), engine)
+    low, high = only(plotted)[2]
+    assert high == 1
+    assert 0 < low < 1 / 33
+
+
+def test_rounds_end_at_the_figures_row(engine):
+    drawings = drawings_of(replace(ROUNDS, row=2, paper=SMALL), engine)
+    assert [drawing._plan.head[1].words.split(":")[0] for drawing in drawings] == [f"round {n} of 6" for n in (1, 2, 3)]
+
+
+def test_stages_stay_where_they_are(engine):
+    spec = make_spec(Lesson(name="journey"), mask="three-step", dropout=0.5, training=True)
+    drawings = drawings_of(Figure(spec=spec, animates="stages", paper=SMALL), engine)
+    assert {drawing._picture.view.stage for drawing in drawings} > {"scores", "weights"}  # with and without sums
+    only(drawing._sheet.plan for drawing in drawings)
+    given = replace(SMALL, title="What each step of attention does to the numbers", width=420)
+    only(one._sheet.plan for one in drawings_of(Figure(spec=spec, animates="stages", paper=given), engine))
+
+
+@pytest.mark.parametrize("norm", ["auto", "uniform"])
+def test_a_number_keeps_its_colour_from_draw_to_draw(engine, norm):
+    """Of 33 tokens the scale is logarithmic and ends at the first row's weight, which half of the draws drop."""
+    figure = Figure(
+        spec=DRAWN, animates="re-rolls", frames=3, paper=SMALL, view=View(norm=norm, stage="dropped_weights")
+    )
+    drawings = drawings_of(figure, engine)
+    scale = only(drawing.scales for drawing in drawings)["head:0"]
+    if norm == "uniform":
+        return
+    alone = [rendering.drawing_of(replace(figure, spec=one._picture.spec), engine)[0] for one in drawings[:2]]
+    assert len({one.scales["head:0"] for one in alone}) > 1
+    for drawing in drawings:
+        frame = drawing._frames["head:0"]
+        wanted = colour.paint_values(frame.values, frame.classes, scale, "viridis")
+        np.testing.assert_array_equal(frame.rgb, wanted)
+
+
+def test_a_draw_that_drops_all_says_nothing_of_the_scale():
+    many = Scale(0.002, 0.5, "log"), Scale(0.0, 1.0), Scale(0.004, 2.0, "log")
+    assert colour.joint(many) == Scale(0.002, 2.0, "log")
+    assert colour.joint([Scale(-2.0, 2.0, diverging=True), Scale(-3.0, 3.0, diverging=True)]).high == 3
+
+
+@pytest.mark.parametrize("curve", ["linear", "log"])
+def test_pixels_without_values_take_another_scale(curve):
+    values = np.geomspace(0.01, 1, 50)[None]
+    kinds = np.full(values.shape, CellClass.ORDINARY, np.uint8)
+    kinds[0, :2] = CellClass.DROPPED, CellClass.MASKED
+    old, new = Scale(0.01, 1.0, curve), Scale(0.005, 2.0, curve)
+    found = colour.recoloured(colour.paint_values(values, kinds, old, "viridis"), old, new, "viridis")
+    wanted = colour.paint_values(values, kinds, new, "viridis")
+    table = {int(rgb): n for n, rgb in enumerate(colour.table("viridis"))}
+    np.testing.assert_array_equal(found[0, :2], wanted[0, :2])
+    steps = [abs(table[int(a)] - table[int(b)]) for a, b in zip(found[0, 2:], wanted[0, 2:], strict=True)]
+    assert max(steps) <= 1
+
+
+@pytest.mark.parametrize(
+    ("count", "frames", "shown"),
+    [(6, 12, [1, 2, 3, 4, 5, 6]), (40, 4, [10, 20, 30, 40]), (7, 3, [3, 5, 7]), (1, 5, [1])],
+)
+def test_moments_are_evenly_apart(count, frames, shown):
+    assert Figure(spec=make_spec(Text(text="a b")), frames=frames).moments(count) == shown
