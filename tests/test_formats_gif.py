@@ -7,6 +7,7 @@ from paper_drawings import drawing_of, largest_error, middles
 from PIL import Image
 from PySide6.QtGui import QImage
 
+from attnviz import colour
 from attnviz.figure.formats.gif import write_animation
 from attnviz.figure.formats.png import image_of
 from attnviz.files import FileProblem
@@ -64,6 +65,22 @@ def test_of_more_colours_the_frequent_ones_are_kept(tmp_path):
         kept = np.isin(one, np.concatenate(often))
         assert (drawn[kept] == one[kept]).all()
         assert 0 < largest_error(drawn[~kept], one[~kept]) < 110  # the nearest of 256 in a cube of 256³
+
+
+@pytest.mark.parametrize("upright", [False, True])
+def test_areas_have_their_colours_among_letters_edges(tmp_path, upright):
+    """Two colour bars, whose 512 steps are narrow, and 3000 colours of single pixels, each of them more frequent."""
+    bars = np.concatenate([colour.table("viridis"), colour.table(colour.DIVERGING_TABLE)]).repeat(7)[None].repeat(2, 0)
+    (edges,) = random_images(1, 3000, (30, bars.shape[1]))
+    sheet = np.concatenate([edges, bars])
+    arrays = [sheet.T if upright else sheet, (sheet[:, ::-1].T if upright else sheet[:, ::-1])]
+    for name in "a.gif", "b.gif":
+        write_animation(tmp_path / name, map(image_with, arrays), 0.1, "{}")
+    assert (tmp_path / "a.gif").read_bytes() == (tmp_path / "b.gif").read_bytes()
+    for drawn, one in zip(frames_of(tmp_path / "a.gif")[0], arrays, strict=True):
+        shown, wanted = (drawn.T, one.T) if upright else (drawn, one)
+        assert largest_error(shown[30:], wanted[30:]) <= 4
+        assert largest_error(shown[:30], wanted[:30]) < 160  # of the 3000 a few dozen are left
 
 
 def test_cells_have_their_own_colours(tmp_path):

@@ -50,7 +50,7 @@ FORMATS = {"png": "dark", "svg": "light", "pdf": "dark", "gif": "light"}
 
 SIZE = (1280, 800)
 ZOOM = 2
-PALETTE = 12
+PALETTE = 4
 """Of 255: no colour of a cell is further from that of its number in a GIF, which has 256 of them."""
 
 

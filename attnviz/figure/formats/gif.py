@@ -19,9 +19,16 @@ from attnviz.spec import MAX_PIXELS, SpecError
 
 SUFFIX: Final = ".gif"
 _MOST_COLOURS: Final = 256
-_FREQUENT: Final = 224
-"""So many are the most frequent; the others are chosen so that none that is left out, such as that of the one bright
-cell, is far from all of them."""
+_CHOSEN: Final = 224
+"""So many are of areas, or else the most frequent; the others are chosen so that none that is left out, such as that of
+one bright pixel, is far from all of them."""
+
+_NEAR: Final = 4
+"""Of 255: an area's colour that is no further than this from one of the palette needs no place of its own."""
+
+_RUN: Final = 5
+"""Pixels of one colour in a line that make an area: a cell, a step of a colour bar. Edges of letters, which have most
+of the colours, are shorter."""
 
 _SHORTEST, _LONGEST = 0.02, 655.0  # browsers slow down what is shorter; GIF has 16 bits of hundredths
 _ALL_COLOURS: Final = 1 << 24
@@ -35,8 +42,9 @@ def write_animation(
 ) -> None:  # fmt: skip
     """Write ``images`` of one size as a GIF, each shown for ``seconds``, or for its own of them.
 
-    All share one palette. Up to 256 colours are kept exactly; of more, the most frequent are, with some that are far
-    from all of these, and each other becomes the nearest of them. What is transparent is shown on white.
+    All share one palette. Up to 256 colours are kept exactly. Of more, no area's is off by more than 4 of 255 where
+    that can be had: a place goes to each that has none so near, the larger areas first. Then the most frequent are
+    kept, and letters' edges, which are most of them, take the nearest. What is transparent is shown on white.
     ``remembered`` is the comment. ``count`` says how many images there will be, which ``step`` needs to tell a share of
     them. Whatever ends it, an older file stays as it was. Any thread. Raises `SpecError` without Pillow, without
     images, for times that cannot be and for more pixels than memory should hold, and `files.FileProblem`.
@@ -123,7 +131,7 @@ def _palette(frames: Sequence[npt.NDArray[np.uint32]]) -> tuple[npt.NDArray[np.u
     found = np.flatnonzero(counts)
     kept = found[np.argsort(-counts[found], kind="stable")]
     if len(kept) > _MOST_COLOURS:
-        kept = np.concatenate([kept[:_FREQUENT], _far_from(kept[:_FREQUENT], kept[_FREQUENT:])])
+        kept = _chosen(kept, _in_areas(frames, kept))
     colours, others = _parts(kept), np.setdiff1d(found, kept)
     places = np.zeros(_ALL_COLOURS, np.uint8)
     places[kept] = np.arange(len(kept))
@@ -131,6 +139,36 @@ def _palette(frames: Sequence[npt.NDArray[np.uint32]]) -> tuple[npt.NDArray[np.u
         some = others[start : start + _AT_A_TIME]
         places[some] = _away(some, kept).argmin(axis=1)
     return colours, places
+
+
+def _in_areas(frames: Sequence[npt.NDArray[np.uint32]], colours: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
+    """Which of ``colours`` (n,) have `_RUN` pixels alike side by side, or one below the other."""
+    found = np.zeros(_ALL_COLOURS, bool)
+    for pixels in frames:
+        for lines in (pixels, pixels.T):
+            first = lines[:, : 1 - _RUN]
+            run = np.ones(first.shape, bool)
+            for step in range(1, _RUN):
+                run &= first == lines[:, step : step + first.shape[1]]
+            found[first[run]] = True
+    return found[colours]
+
+
+def _chosen(colours: npt.NDArray[np.intp], in_areas: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
+    """The palette, of ``colours`` (n,), the most frequent first, of which some (n,) are those of areas."""
+    kept = _covering(colours[in_areas])
+    missing = colours[~np.isin(colours, kept)]
+    kept = np.concatenate([kept, missing[: _CHOSEN - len(kept)]])
+    return np.concatenate([kept, _far_from(kept, np.setdiff1d(missing, kept))])
+
+
+def _covering(colours: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    """The first ones of ``colours`` that are not `_NEAR` one before them, `_CHOSEN` at most."""
+    kept: list[np.intp] = []
+    while len(colours) and len(kept) < _CHOSEN:
+        kept.append(colours[0])
+        colours = colours[_away(colours, kept[-1:])[:, 0] > _NEAR**2]
+    return np.array(kept, np.intp)
 
 
 def _far_from(kept: npt.NDArray[np.intp], others: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
