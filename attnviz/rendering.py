@@ -140,8 +140,7 @@ def write_figure(
 
     with _engine_or_own(engine) as working:
         if moves:
-            _write_animation(path, figure, working, cancelled, computed, written)
-            return ()
+            return _write_animation(path, figure, working, cancelled, computed, written)
         drawing, remarks = drawing_of(figure, working, cancelled, computed, shelf)
     with PAINTING:
         formats.write_drawing(path, drawing, figure.paper, remember(figure), written)
@@ -151,13 +150,20 @@ def write_figure(
 def _write_animation(
     path: Path, figure: Figure, engine: Engine, cancelled: Callable[[], bool], computed: Callable[[float], object],
     written: Callable[[float], object],
-) -> None:  # fmt: skip
+) -> tuple[str, ...]:  # fmt: skip
     from attnviz.figure.formats.gif import check_animation, write_animation  # noqa: PLC0415 (as above)
 
     count = len(_states(figure)) if figure.animates not in ("rounds", "exam") else figure.frames
     check_animation(count, figure.paper.size)
-    images = (image_of(drawing, figure.paper) for drawing, _ in moving(figure, engine, cancelled, computed))
-    write_animation(path, images, figure.seconds, remember(figure), written, count=count)
+    said: dict[str, None] = {}
+
+    def images() -> Iterator[QImage]:
+        for drawing, remarks in moving(figure, engine, cancelled, computed):
+            said.update(dict.fromkeys(remarks))
+            yield image_of(drawing, figure.paper)
+
+    write_animation(path, images(), figure.seconds, remember(figure), written, count=count)
+    return tuple(said)
 
 
 def image_of(drawing: Drawing, paper: Paper) -> QImage:

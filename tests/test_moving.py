@@ -12,7 +12,7 @@ from attnviz.figure import plots
 from attnviz.figures import Figure
 from attnviz.frames import CellClass, Scale
 from attnviz.questions.exam import ExamQuestion
-from attnviz.spec import Lesson, Paper, RandomEmbeddings, Text, View, edited, make_spec
+from attnviz.spec import Lesson, PadLeft, Paper, RandomEmbeddings, Text, View, edited, make_spec
 
 pytestmark = pytest.mark.usefixtures("qapp")
 
@@ -138,6 +138,15 @@ def test_pixels_without_values_take_another_scale(curve):
     np.testing.assert_array_equal(found[0, :2], wanted[0, :2])
     steps = [abs(table[int(a)] - table[int(b)]) for a, b in zip(found[0, 2:], wanted[0, 2:], strict=True)]
     assert max(steps) <= 1
+
+
+@pytest.mark.parametrize("animates", ["nothing", "stages", "re-rolls"])
+def test_remarks_are_told_of_a_gif_too_and_each_once(tmp_path, engine, animates):
+    spec = edited(DRAWN, mask="neg-inf", mask_shape=PadLeft(count=1))
+    still = Figure(spec=spec, paper=SMALL, view=View(stage="dropped_weights"))
+    told = rendering.write_figure(tmp_path / "a.png", still, engine)
+    assert [words.partition(":")[0] for words in told] == ["1 row sees no key"]
+    assert rendering.write_figure(tmp_path / "a.gif", replace(still, animates=animates, frames=9), engine) == told
 
 
 @pytest.mark.parametrize(
