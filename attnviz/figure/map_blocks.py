@@ -12,10 +12,10 @@ from PySide6.QtGui import QPainter
 
 from attnviz.colour import quantity_ticks
 from attnviz.figure.blocks import GAP, LINE, Headed, Range, paint_lines
+from attnviz.figure.colour_bars import paint_colour_bar
 from attnviz.figure.fonts import sized, text_width
 from attnviz.figure.grids import shifted
 from attnviz.figure.matrix_map import CAPTION_PX, TITLE_PX, Matrix, hatch_below, paint_map, place_of
-from attnviz.figure.paint import paint_colour_bar
 from attnviz.figure.places import Box, FigureLayout, PanelLayout
 from attnviz.figure.styles import Style
 from attnviz.figure.words import wrapped
