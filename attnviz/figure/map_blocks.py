@@ -55,6 +55,7 @@ class MapsBlock:
     bars: tuple[tuple[int, str], ...] = ((0, ""),)
     words: Headed = field(default_factory=Headed)
     weight: float = 2.0
+    part: str = ""
 
     @property
     def comfort(self) -> float:

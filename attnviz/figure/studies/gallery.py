@@ -230,9 +230,17 @@ def contents_of(figure: Figure, answer: GalleryAnswer) -> Contents:
         own = replace(own, title=order_name(exhibit.order), caption=_apart_words(exhibit))
         maps[exhibit.order] = replace(own, sums_words=sums_words(exhibit))
     blocks = (
-        MapsBlock(tuple(maps.values()), _tr("the maps"), bar_view(figure.view), weight=3.0),
-        TableBlock(limits_table(answer), _tr("how deep a fill must lie"), Headed(limits_words(answer)), 0.5),
-        TableBlock(masked_row_table(answer), _tr("a fully masked row"), Headed(masked_row_words(answer)), 0.4),
+        MapsBlock(tuple(maps.values()), _tr("the maps"), bar_view(figure.view), weight=3.0, part="maps"),
+        TableBlock(
+            limits_table(answer), _tr("how deep a fill must lie"), Headed(limits_words(answer)), 0.5, part="limits"
+        ),
+        TableBlock(
+            masked_row_table(answer),
+            _tr("a fully masked row"),
+            Headed(masked_row_words(answer)),
+            0.4,
+            part="hidden-row",
+        ),
     )
     level = max(exhibit.level for exhibit in answer.exhibits)
     return Contents(
