@@ -39,9 +39,12 @@ Range = tuple[float, float]
 class Block(Protocol):
     """A part of a figure.
 
-    ``name`` says what it is where there is no room for it; ``weight`` how much of the sheet it deserves.
+    ``part`` is its name among `figures.PARTS`, ``name`` says what it is where there is no room for it; ``weight`` how
+    much of the sheet it deserves.
     """
 
+    @property
+    def part(self) -> str: ...
     @property
     def name(self) -> str: ...
     @property
@@ -131,6 +134,7 @@ class PlotBlock:
     name: str
     words: Headed = Headed()
     weight: float = 1.0
+    part: str = ""
 
     @property
     def comfort(self) -> float:
@@ -178,6 +182,7 @@ class TableBlock:
     name: str
     words: Headed = Headed()
     weight: float = 0.6
+    part: str = ""
 
     @property
     def comfort(self) -> float:
@@ -228,6 +233,7 @@ class CountsBlock:
     name: str
     words: Headed = Headed()
     weight: float = 0.5
+    part: str = ""
 
     @property
     def comfort(self) -> float:
@@ -264,6 +270,7 @@ class LeakBlock:
     tokens: tuple[str, ...] = ()
     words: Headed = Headed()
     weight: float = 2.0
+    part: str = ""
 
     @property
     def comfort(self) -> float:
@@ -306,6 +313,7 @@ class FormsBlock:
     name: str
     lit: str = ""
     weight: float = 1.0
+    part: str = ""
 
     @property
     def comfort(self) -> float:

@@ -21,6 +21,7 @@ from attnviz.questions.gallery import GalleryAnswer
 from attnviz.questions.heads import HeadsAnswer
 from attnviz.questions.leak import LeakAnswer
 from attnviz.questions.rounds import RoundsAnswer
+from attnviz.spec import SpecError
 
 _STUDIES: dict[Shows, tuple[type[Answer], Callable[[Figure, Any], Contents]]] = {
     "a-b": (CompareAnswer, compare.contents_of),
@@ -44,7 +45,8 @@ def drawing_of(figure: Figure, answer: Answer, outline: Outline | None = None) -
     """``figure`` of a study's ``answer``, laid out on its paper. Needs a QGuiApplication; any thread.
 
     ``outline`` is that of the figure's spec, where it is known: it says where the numbers come from, and names tokens
-    that an answer does not. Raises TypeError for another study's answer.
+    that an answer does not. Raises TypeError for another study's answer, and `SpecError`
+    where the answer has none of the figure's parts.
     """
     kind, contents_of = _STUDIES[figure.shows]
     if not isinstance(answer, kind):
@@ -54,7 +56,7 @@ def drawing_of(figure: Figure, answer: Answer, outline: Outline | None = None) -
         contents = leaks.contents_of(figure, answer, () if outline is None else outline.tokens)
     else:
         contents = contents_of(figure, answer)
-    return BlocksDrawing(_with_origin(figure, contents, outline), figure.paper)
+    return BlocksDrawing(_finished(figure, contents, outline), figure.paper)
 
 
 def moving_drawings(figure: Figure, answer: RoundsAnswer | ExamAnswer, outline: Outline) -> list[BlocksDrawing]:
@@ -64,7 +66,7 @@ def moving_drawings(figure: Figure, answer: RoundsAnswer | ExamAnswer, outline: 
     """
     answer = _with_glosses(figure, answer, outline)
     moments = exam.moments_of(figure, answer) if isinstance(answer, ExamAnswer) else rounds.moments_of(figure, answer)
-    return alike([_with_origin(figure, contents, outline) for contents in moments], figure.paper)
+    return alike([_finished(figure, contents, outline) for contents in moments], figure.paper)
 
 
 def _with_glosses(figure: Figure, answer: _Any, outline: Outline | None) -> _Any:
@@ -75,10 +77,17 @@ def _with_glosses(figure: Figure, answer: _Any, outline: Outline | None) -> _Any
     return answer
 
 
-def _with_origin(figure: Figure, contents: Contents, outline: Outline | None) -> Contents:
-    if outline is None or not outline.origin or figure.shows in _OWN_NUMBERS:
-        return contents
-    return replace(contents, captions=(*contents.captions, outline.origin))
+def _finished(figure: Figure, contents: Contents, outline: Outline | None) -> Contents:
+    """``contents`` with where the numbers come from, and of its blocks those that the figure is to have."""
+    if outline is not None and outline.origin and figure.shows not in _OWN_NUMBERS:
+        contents = replace(contents, captions=(*contents.captions, outline.origin))
+    if figure.parts:
+        kept = tuple(block for block in contents.blocks if block.part in figure.parts)
+        if not kept:
+            there = ", ".join(block.part for block in contents.blocks)
+            raise SpecError("parts", f"parts is {','.join(figure.parts)}, but this {figure.shows} has {there} alone")
+        contents = replace(contents, blocks=kept)
+    return contents
 
 
 __all__ = ["drawing_of", "moving_drawings"]
