@@ -31,7 +31,7 @@ def read(path: Path) -> SavedSession:
     if path.suffix.lower() in PICTURES:
         from attnviz.remembered import MOST_OF_A_FILE, recall  # noqa: PLC0415 (few files are pictures)
 
-        return of_figure(recall(_content(path, MOST_OF_A_FILE)))
+        return of_figure(recall(_content(path, MOST_OF_A_FILE), path.parent))
     text = _content(path, MAX_BYTES)
     if is_session(text) or path.suffix.lower() == SUFFIX:
         return from_text(text)

@@ -23,6 +23,7 @@ import msgspec
 from attnviz import __version__
 from attnviz.figures import PICTURES, Figure
 from attnviz.files import read_problem
+from attnviz.input_paths import found_from, told_from
 from attnviz.questions import Question
 from attnviz.questions.compare import CompareQuestion
 from attnviz.questions.dropout import DropoutQuestion
@@ -64,9 +65,13 @@ class _Damaged(ValueError):  # noqa: N818 (the file is)
 # ------------------------------------------------------------------------------------------------------------ to text
 
 
-def remember(figure: Figure) -> str:
-    """``figure`` as JSON text in ASCII, with the versions of attnviz and of torch (null where there is none)."""
-    return json.dumps({"attnviz": __version__, "torch": _torch(), "format": _FORMAT, **figure_fields(figure)})
+def remember(figure: Figure, folder: Path | None = None) -> str:
+    """``figure`` as JSON text in ASCII, with the versions of attnviz and of torch (null where there is none).
+
+    Files that it is made of are told as they lie from ``folder``, whole paths where that is None.
+    """
+    fields = figure_fields(figure) if folder is None else told_from(folder, figure_fields(figure))
+    return json.dumps({"attnviz": __version__, "torch": _torch(), "format": _FORMAT, **fields})
 
 
 def remember_given() -> str:
@@ -136,14 +141,16 @@ def _converted(value: object, kind: Any, name: str) -> Any:
         raise SpecError(name, f"{name}: {error}") from None
 
 
-def recall(picture: Path | bytes) -> Figure:
+def recall(picture: Path | bytes, folder: Path | None = None) -> Figure:
     """The figure that a PNG, SVG, PDF or GIF remembers; ``picture`` is the file or what is in it.
 
+    Files that it was made of are looked for from its ``folder`` on, as `input_paths.found_from` says; of what is in a
+    file alone, without one, they have the paths that are remembered.
     Raises `SpecError` with one sentence where there is none, where it is damaged or was made by a newer version, and
     `files.FileProblem` where the file cannot be read.
     """
     if isinstance(picture, bytes):
-        return _recalled(picture, "this picture")
+        return _recalled(picture, "this picture", folder)
     try:
         with picture.open("rb") as file:
             # no more than there is: as much memory is taken as is asked for
@@ -151,10 +158,10 @@ def recall(picture: Path | bytes) -> Figure:
     except OSError as error:
         raise read_problem(picture, error) from error
     name = picture.name if picture.name.isprintable() else ascii(picture.name)
-    return _recalled(data, name)
+    return _recalled(data, name, folder or picture.parent)
 
 
-def _recalled(data: bytes, name: str) -> Figure:
+def _recalled(data: bytes, name: str, folder: Path | None) -> Figure:
     if len(data) > MOST_OF_A_FILE:
         raise SpecError("file", f"{name} is larger than any picture that attnviz makes")
     try:
@@ -170,6 +177,8 @@ def _recalled(data: bytes, name: str) -> Figure:
         if fields.get("given") is True:
             why = "it shows weights that were given to attnviz.show, which are not in the picture"
             raise SpecError("file", why)  # noqa: TRY301
+        if folder is not None:
+            fields = found_from(folder, fields)
         layout = fields.get("format")
         if "scene" not in fields and not (
             isinstance(layout, int) and layout > _FORMAT

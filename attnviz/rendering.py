@@ -16,6 +16,7 @@ from attnviz.engine import ComputationError, Engine
 from attnviz.figure_questions import STUDY_OF, question_of
 from attnviz.figures import Figure
 from attnviz.frames import Finished, Frame, Outline, Progress, RowQuestion, Scale
+from attnviz.input_paths import told_from
 from attnviz.questions import Answer, Question
 from attnviz.remembered import remember
 from attnviz.session import Cell, Picture
@@ -32,6 +33,7 @@ from attnviz.spec import (
     stages_of,
     to_json,
 )  # fmt: skip
+from attnviz.spec.text import as_text, to_fields
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QImage
@@ -106,10 +108,11 @@ def _collected(
 
 def write_figure(
     path: Path, figure: Figure, engine: Engine | None = None, *, cancelled: Callable[[], bool] = lambda: False,
-    progress: Callable[[float], object] = lambda _share: None, shelf: Shelf | None = None,
+    progress: Callable[[float], object] = lambda _share: None, shelf: Shelf | None = None, folder: Path | None = None,
 ) -> tuple[str, ...]:  # fmt: skip
     """Compute ``figure`` and write it as the suffix of ``path`` says; what it is made of goes into its metadata.
 
+    There, files have their paths from ``folder``, None for that of ``path``.
     Gives remarks about its numbers, in sentences. The cells of the view's ``rows`` and ``cols`` are shown, all of them
     where these are None, and no more pixels are computed than the sheet has. ``cancelled`` is asked, and ``progress``
     told the share done (0 to 1, never falling), on this thread, between heads, answers of a study and strips of the
@@ -119,7 +122,7 @@ def write_figure(
     from attnviz.figure import formats  # noqa: PLC0415 (Qt: arrays must be had without its libraries)
     from attnviz.figure.drawing import PAINTING  # noqa: PLC0415
 
-    moves = path.suffix.lower() == ".gif"
+    moves, kept = path.suffix.lower() == ".gif", remember(figure, folder or path.parent)
     if not moves:
         formats.check_suffix(path)
     reached = 0.0
@@ -140,16 +143,16 @@ def write_figure(
 
     with _engine_or_own(engine) as working:
         if moves:
-            return _write_animation(path, figure, working, cancelled, computed, written)
+            return _write_animation(path, figure, working, cancelled, computed, written, kept)
         drawing, remarks = drawing_of(figure, working, cancelled, computed, shelf)
     with PAINTING:
-        formats.write_drawing(path, drawing, figure.paper, remember(figure), written)
+        formats.write_drawing(path, drawing, figure.paper, kept, written)
     return remarks
 
 
 def _write_animation(
     path: Path, figure: Figure, engine: Engine, cancelled: Callable[[], bool], computed: Callable[[float], object],
-    written: Callable[[float], object],
+    written: Callable[[float], object], kept: str,
 ) -> tuple[str, ...]:  # fmt: skip
     from attnviz.figure.formats.gif import check_animation, write_animation  # noqa: PLC0415 (as above)
 
@@ -162,7 +165,7 @@ def _write_animation(
             said.update(dict.fromkeys(remarks))
             yield image_of(drawing, figure.paper)
 
-    write_animation(path, images(), figure.seconds, remember(figure), written, count=count)
+    write_animation(path, images(), figure.seconds, kept, written, count=count)
     return tuple(said)
 
 
@@ -338,11 +341,13 @@ def _outline(engine: Engine, spec: AttentionSpec, view: View, cancelled: Callabl
     raise Cancelled
 
 
-def write_arrays(path: Path, spec: AttentionSpec, view: View, engine: Engine | None = None) -> None:
-    """Write every stage to an NPZ file that loads with ``allow_pickle=False``."""
+def write_arrays(
+    path: Path, spec: AttentionSpec, view: View, engine: Engine | None = None, *, folder: Path | None = None
+) -> None:  # fmt: skip
+    """Write every stage to an NPZ file that loads with ``allow_pickle=False``; ``folder`` is as in `write_figure`."""
     with _engine_or_own(engine) as working:
         arrays = working.arrays(spec)
-    files.write_npz(path, arrays, to_json(spec, view))
+    files.write_npz(path, arrays, as_text(told_from(folder or path.parent, to_fields(spec, view))))
 
 
 def write_table(path: Path, figure: Figure, engine: Engine | None = None) -> None:

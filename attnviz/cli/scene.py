@@ -71,7 +71,7 @@ def render_deck(
     application = QGuiApplication.instance() or QGuiApplication(["attnviz"])
     load_fonts()
     jobs = min(jobs or min(_MOST_JOBS, _cores()), len(chosen))
-    work = _Work(chosen, folder, _memory(memory, jobs))
+    work = _Work(chosen, folder, _memory(memory, jobs), deck.parent)
     threads = [threading.Thread(target=work.run, name=f"attnviz-deck-{n}", daemon=True) for n in range(jobs)]
     with one_torch_thread(), _progress(len(chosen)) as told:  # threads that begin within have one torch thread too
         for thread in threads:
@@ -129,8 +129,8 @@ class _Reached:
 class _Work:
     """The figures of a deck that are still to be made, taken by several threads."""
 
-    def __init__(self, figures: list[DeckFigure], folder: Path, memory: int | None) -> None:
-        self._waiting, self._folder, self._memory = list(figures), folder, memory
+    def __init__(self, figures: list[DeckFigure], folder: Path, memory: int | None, beside: Path) -> None:
+        self._waiting, self._folder, self._memory, self._beside = list(figures), folder, memory, beside
         self._under_way: set[AttentionSpec | None] = set()
         self._lock = threading.Lock()
         self._said: queue.SimpleQueue[_Ended | _Reached] = queue.SimpleQueue()
@@ -193,12 +193,13 @@ class _Work:
         path = scene_files.place_in(self._folder, file)
         suffix = path.suffix.lower()
         if suffix == ".npz":
-            rendering.write_arrays(path, figure.spec, figure.view, engine)
+            rendering.write_arrays(path, figure.spec, figure.view, engine, folder=self._beside)
         elif suffix == ".csv":
             rendering.write_table(path, figure, engine)
         else:
             return rendering.write_figure(
-                path, figure, engine, progress=lambda share: self._said.put(_Reached(file, share))
+                path, figure, engine, progress=lambda share: self._said.put(_Reached(file, share)),
+                folder=self._beside,
             )  # fmt: skip
         return ()
 

@@ -1,0 +1,139 @@
+"""Pictures made of files: equal wherever they are made, and the files are found again where they can be."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from attnviz import cli, rendering, tensor_files
+from attnviz.cli import scene as cli_scene
+from attnviz.figures import Figure
+from attnviz.files import FileProblem
+from attnviz.input_paths import found_from, told_from
+from attnviz.opening import read
+from attnviz.remembered import recall, remember
+from attnviz.spec import Paper, edited, make_spec
+
+pytestmark = pytest.mark.usefixtures("qapp")
+
+DECK = """\
+[all]
+size = "240x160"
+qk = "w.npz"
+mask-shape = "masks/m.npy"
+[[figure]]
+file = "1.png"
+[[figure]]
+file = "2.svg"
+shows = "difference"
+beside = { mask = "none" }
+[[figure]]
+file = "3.pdf"
+[[figure]]
+file = "4.gif"
+animate = "stages"
+frames = 2
+[[figure]]
+file = "5.npz"
+"""
+
+
+def folder_with_files(folder):
+    """``folder`` with queries and keys of 5 tokens, a mask of them, and a deck."""
+    (folder / "masks").mkdir(parents=True)
+    numbers = np.random.default_rng(0).normal(size=(2, 1, 5, 4)).astype(np.float32)
+    with (folder / "w.npz").open("wb") as file:
+        np.savez(file, q=numbers[0], k=numbers[1])
+    np.save(folder / "masks" / "m.npy", np.tri(5, dtype=bool))
+    (folder / "deck.toml").write_text(DECK)
+    return folder
+
+
+def spec_of(folder):
+    spec = make_spec(tensor_files.describe_qk(folder / "w.npz"))
+    return edited(spec, mask_shape=tensor_files.describe_mask(folder / "masks" / "m.npy"))
+
+
+def paths_of(spec):
+    return [spec.source.path, spec.mask_shape.path]
+
+
+def test_a_deck_in_another_folder_gives_the_same_bytes(tmp_path):
+    bytes_of = []
+    for name, out in ("one", "out"), ("a/folder/two", "a/folder/two/pictures"):
+        folder = folder_with_files(tmp_path / name)
+        assert cli_scene.render_deck(folder / "deck.toml", tmp_path / out) == 0
+        bytes_of.append({path.name: path.read_bytes() for path in sorted((tmp_path / out).iterdir())})
+    one, two = bytes_of
+    assert sorted(one) == ["1.png", "2.svg", "3.pdf", "4.gif", "5.npz"]
+    assert [name for name in one if one[name] != two[name]] == []
+    figure = recall(tmp_path / "a/folder/two/pictures/2.svg")
+    assert paths_of(figure.spec) == paths_of(figure.beside) == paths_of(spec_of(tmp_path / "a/folder/two"))
+
+
+def test_a_picture_finds_its_files_beside_it_above_it_and_by_name(tmp_path, monkeypatch):
+    folder = folder_with_files(tmp_path / "a")
+    picture, spec = folder / "out" / "of" / "1.png", spec_of(folder)
+    picture.parent.mkdir(parents=True)
+    rendering.write_figure(picture, Figure(spec=spec, paper=Paper(width=240, height=160)))
+    assert recall(picture).spec == read(picture).spec == spec
+    moved = tmp_path / "b"
+    (moved / "pictures").mkdir(parents=True)
+    shutil.copy(picture, moved / "pictures" / "1.png")
+    shutil.copy(folder / "w.npz", moved)
+    (moved / "pictures" / "m.npy").write_bytes((folder / "masks" / "m.npy").read_bytes())
+    shutil.rmtree(folder)
+    (moved / "pictures" / "w.npz").write_bytes(b"another of the same name")
+    found = [str(moved / "w.npz"), str(moved / "pictures" / "m.npy")]
+    assert paths_of(recall(moved / "pictures" / "1.png").spec) == found
+    monkeypatch.chdir(moved)
+    assert paths_of(recall((moved / "pictures" / "1.png").read_bytes(), tmp_path).spec)[0] == found[0]
+
+
+@pytest.mark.parametrize(("change", "said"), [("gone", "there is no such file"), ("written", "it has changed since")])
+def test_a_file_that_is_not_there_any_more_is_named(tmp_path, capsys, change, said):
+    folder = folder_with_files(tmp_path / "a")
+    size = Paper(width=240, height=160)
+    rendering.write_figure(folder / "1.png", Figure(spec=spec_of(folder), paper=size))
+    if change == "gone":
+        (folder / "w.npz").unlink()
+    else:
+        with (folder / "w.npz").open("wb") as file:
+            np.savez(file, q=np.ones((1, 5, 4), np.float32), k=np.ones((1, 5, 4), np.float32))
+    figure = recall(folder / "1.png")  # it opens, so that another file can be given
+    with pytest.raises(FileProblem, match=said):
+        tensor_files.open_qk(figure.spec.source)
+    assert cli.run(["render", "--spec", str(folder / "1.png"), "--image", str(tmp_path / "2.png")]) == 1
+    assert f"{folder / 'w.npz'}: {said}" in capsys.readouterr().err
+
+
+def test_paths_are_told_from_a_folder(tmp_path):
+    def file(path):
+        return {"source": {"path": path, "sha256": "0" * 64}, "tokens": [{"path": "no file"}]}
+
+    def told(path):
+        fields = told_from(tmp_path / "a", file(path))
+        assert fields["tokens"] == [{"path": "no file"}]
+        return fields["source"]["path"]
+
+    assert told(str(tmp_path / "a" / "b" / "猫.npz")) == "b/猫.npz"
+    assert told(str(tmp_path / "w.npz")) == "../w.npz"
+    assert told("/elsewhere/w.npz") == "/elsewhere/w.npz"  # of the whole machine
+    assert told("w.npz") == "w.npz"
+
+
+@pytest.mark.parametrize("path", ["", "/", "a\0b", "\ud800", "x" * 9999, "../" * 99, "/dev/zero", "\\\\host\\w", "."])
+def test_what_is_no_files_path_is_not_found(tmp_path, path):
+    fields = {"path": path, "sha256": "0" * 64}
+    assert isinstance(found_from(tmp_path, fields)["path"], str)
+
+
+def test_a_picture_tells_nothing_of_the_machine(tmp_path):
+    figure = Figure(spec=spec_of(folder_with_files(tmp_path / "a")))
+    figure = replace(figure, shows="a-b", beside=figure.spec)
+    assert str(tmp_path) in remember(figure)
+    told = remember(figure, tmp_path)
+    assert str(tmp_path) not in told
+    assert json.loads(told)["beside"]["mask_shape"]["path"] == "a/masks/m.npy"
