@@ -219,9 +219,6 @@ class _Layout:
     """One figure on its way to its places, with room for what stood there ``before`` it in an animation."""
 
     def __init__(self, contents: Contents, paper: Paper, before: tuple[Contents, ...] = ()) -> None:
-        if not paper.tables and any(not isinstance(block, TableBlock) for block in contents.blocks):
-            kept = tuple(block for block in contents.blocks if not isinstance(block, TableBlock))
-            contents = replace(contents, blocks=kept)
         self.paper = paper
         self.unit, self.printed = unit_of(paper), paper.dpi is not None
         self.line = line_of(self.unit, printed=self.printed)
