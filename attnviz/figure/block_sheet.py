@@ -16,6 +16,7 @@ from attnviz.figure.cells import paint_swatch
 from attnviz.figure.drawing import Drawing, Step
 from attnviz.figure.fonts import draw_text, load_fonts, sized, text_width
 from attnviz.figure.map_blocks import MapsBlock, looks_of
+from attnviz.figure.marks import look_words
 from attnviz.figure.matrix_map import Matrix
 from attnviz.figure.paper_layout import line_of, margin_of
 from attnviz.figure.places import Box
@@ -339,7 +340,7 @@ class _Layout:
         font, unit, found = sized(_SMALL * self.unit), self.unit, []
         x, row = self.margin, 0
         for kind in kinds:
-            words = _look_words(kind)
+            words = look_words(kind)
             wide = (_SMALL + 6) * unit + text_width(font, words) + 1
             if x > self.margin and x + wide > self.margin + self.width:
                 x, row = self.margin, row + 1
@@ -360,15 +361,3 @@ def _subsets(blocks: Sequence[Block]) -> list[tuple[Block, ...]]:
         tuple(block for n, block in enumerate(blocks) if places >> n & 1) for places in range(1, 1 << len(blocks))
     ]
     return sorted(chosen, key=lambda kept: -sum(block.weight for block in kept))
-
-
-def _look_words(kind: CellClass | None) -> str:
-    words = {
-        CellClass.MASKED: QCoreApplication.translate("Figure", "masked"),
-        CellClass.ZERO: QCoreApplication.translate("Figure", "zero"),
-        CellClass.DROPPED: QCoreApplication.translate("Figure", "dropped"),
-        CellClass.PADDED: QCoreApplication.translate("Figure", "padded"),
-    }
-    if kind is None:
-        return QCoreApplication.translate("Figure", "peeking: must not be seen, and is")
-    return words.get(kind, "NaN")

@@ -22,13 +22,14 @@ from attnviz.frames import CellClass, Frame, shown_class
 
 __all__ = [
     "CROSSED_FROM", "DARK", "GAPS_FROM", "HATCHED_FROM", "LIGHT", "Peeking", "Style", "Window", "hatch",
-    "paint_cells", "paint_swatch", "peeking_of", "with_grounds",
+    "paint_cells", "paint_ground", "paint_swatch", "peeking_of", "with_grounds",
 ]  # fmt: skip
 
 HATCHED_FROM: Final = 12.0
 CROSSED_FROM: Final = 28.0
 GAPS_FROM: Final = 28.0
 _GREY_FROM: Final = 3.0
+_LEAST_SIGN: Final = 7.0  # pixels a side, × unit
 _INFINITE: Final = "−∞"
 _STRIP: Final = 1 << 22  # pixels of a sheet that are copied at a time
 
@@ -278,6 +279,26 @@ def _paint_word(painter: QPainter, cell: QRectF, word: str, style: Style, side: 
     draw_text(painter, cell, Qt.AlignmentFlag.AlignHCenter, word)
 
 
+def _ground(kind: CellClass, style: Style) -> QColor:
+    own = {CellClass.MASKED: style.masked, CellClass.PADDED: style.padded}
+    return own.get(kind) or QColor.fromRgb(GROUNDS[kind])
+
+
+def paint_ground(painter: QPainter, area: QRectF, kind: CellClass, style: Style, unit: float = 1.0) -> None:
+    """``area`` as a cell of ``kind``, with its sign in the middle where that has room."""
+    painter.save()
+    painter.fillRect(area, _ground(kind, style))
+    side = min(area.width(), area.height(), 13 * unit)
+    if kind == CellClass.MASKED:
+        painter.setClipRect(area, Qt.ClipOperation.IntersectClip)
+        hatch(painter, area, area.topLeft(), HATCHED_FROM, style)
+    elif side >= _LEAST_SIGN * unit:
+        middle = area.center()
+        square = QRectF(middle.x() - side / 2, middle.y() - side / 2, side, side)
+        _paint_mark(painter, square, kind, style, side)
+    painter.restore()
+
+
 def paint_swatch(
     painter: QPainter, square: QRectF, kind: CellClass | None, style: Style, *, marked: bool = True
 ) -> None:
@@ -291,8 +312,7 @@ def paint_swatch(
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawRect(square.adjusted(1, 1, -1, -1))
     else:
-        own = {CellClass.MASKED: style.masked, CellClass.PADDED: style.padded}
-        painter.fillRect(square, own.get(kind) or QColor.fromRgb(GROUNDS[kind]))
+        painter.fillRect(square, _ground(kind, style))
         if not marked:
             painter.setPen(QPen(style.hairline, 1))
             painter.setBrush(Qt.BrushStyle.NoBrush)

@@ -282,3 +282,16 @@ def legend_entries(picture: Picture, *, present_only: bool = False) -> tuple[Leg
     nan = [count.nan for count in counts]
     add(CellClass.NAN, QCoreApplication.translate("Figure", "NaN"), nan)
     return tuple(entries)
+
+
+def look_words(kind: CellClass | None) -> str:
+    """What cells of one look are, in a word or two; None is the red frame."""
+    words = {
+        CellClass.MASKED: QCoreApplication.translate("Figure", "masked"),
+        CellClass.ZERO: QCoreApplication.translate("Figure", "zero"),
+        CellClass.DROPPED: QCoreApplication.translate("Figure", "dropped"),
+        CellClass.PADDED: QCoreApplication.translate("Figure", "padded"),
+    }
+    if kind is None:
+        return QCoreApplication.translate("Figure", "peeking: must not be seen, and is")
+    return words.get(kind, "NaN")

@@ -9,6 +9,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from attnviz.frames import CellClass
+
 Numbers = Sequence[float] | npt.NDArray[np.number[Any]]
 Role = Literal["accent", "leak", "ink", "muted", "teal", "amber", "violet", "green"]
 """What a colour is for: *accent* the thing itself, *leak* (red) leaks alone, *muted* what it is compared with, the
@@ -56,17 +58,28 @@ class Mark:
     upright: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Cells below the x axis from ``first`` to ``last``, all of one ``kind`` that is no number."""
+
+    first: float
+    last: float
+    kind: CellClass
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Plot:
     """What is drawn: bars, curves over them, marks, and two axes.
 
     ``x_range`` and ``y_range`` None are what the numbers take. ``x_names`` names places of the x axis in place of
-    numbers. On a logarithmic axis what is not above 0 is left out.
+    numbers. ``cells`` stand in a strip between the x axis and its numbers. On a logarithmic axis what is not above 0
+    is left out.
     """
 
     curves: tuple[Curve, ...] = ()
     bars: tuple[Bars, ...] = ()
     marks: tuple[Mark, ...] = ()
+    cells: tuple[Cells, ...] = ()
     x_label: str = ""
     y_label: str = ""
     x_log: bool = False

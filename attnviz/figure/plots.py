@@ -12,9 +12,9 @@ from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF
 
 from attnviz.figure.axes import Axis, number_words, tick_places
-from attnviz.figure.cells import Style
+from attnviz.figure.cells import Style, paint_ground
 from attnviz.figure.fonts import draw_text, load_fonts, sized, text_width
-from attnviz.figure.plot_parts import Bars, Curve, Mark, Numbers, Plot, Role, apart
+from attnviz.figure.plot_parts import Bars, Cells, Curve, Mark, Numbers, Plot, Role, apart
 
 _COLOURS: Final[dict[str, tuple[str, str]]] = {
     "teal": ("#0b7f78", "#3cc7bc"),
@@ -37,6 +37,7 @@ _SHAPES: Final[dict[str, tuple[tuple[float, float], ...]]] = {
 _SHAPED: Final = 7  # points of a long curve that get a shape
 _LEFT, _RIGHT, _CENTRE = Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignRight, Qt.AlignmentFlag.AlignHCenter
 _JOINED: Final = 256  # points of a curve
+_STRIP: Final = 16.0  # pixels of the strip below the axis
 _SAMPLE: Final = 26.0  # pixels before an entry's words
 
 
@@ -83,7 +84,7 @@ class _Painting:
 
     def __init__(self, painter: QPainter, rect: QRectF, plot: Plot, style: Style, unit: float) -> None:
         self.painter, self.rect, self.plot, self.style, self.unit = painter, rect, plot, style, unit
-        self.line = 17 * unit
+        self.line, self.strip = 17 * unit, _STRIP * unit if plot.cells else 0.0
         self.x_axis = Axis(_extent(plot, 0), log=plot.x_log)
         self.y_axis = Axis(_extent(plot, 1), log=plot.y_log)
         self.area = QRectF()
@@ -102,6 +103,10 @@ class _Painting:
         if self.area.width() < 20 * self.unit or self.area.height() < 20 * self.unit:
             return
         self._paint_axes()
+        for cells in self.plot.cells:
+            left, right = self._x(cells.first), self._x(cells.last)
+            strip = QRectF(left, self.area.bottom() + self.unit, right - left, self.strip - self.unit)
+            paint_ground(self.painter, strip, cells.kind, self.style, self.unit)
         self.painter.save()
         self.painter.setClipRect(self.area.adjusted(-3, -3, 3, 3), Qt.ClipOperation.IntersectClip)
         for bars in self.plot.bars:
@@ -128,7 +133,7 @@ class _Painting:
         unit, rect = self.unit, self.rect
         rows = self._legend_rows(entries)
         top = rect.top() + (self.line if self.plot.y_label else 0) + len(rows) * self.line + 6 * unit
-        bottom = rect.bottom() - self.line - (self.line if self.plot.x_label else 0)
+        bottom = rect.bottom() - self.line - self.strip - (self.line if self.plot.x_label else 0)
         n_ticks = max(2, int((bottom - top) / (30 * unit)))
         labels = [words for _, words in tick_places(self.y_axis, n_ticks)]
         gutter = max([self._width(words) for words in labels] + [24 * unit]) + 8 * unit
@@ -201,10 +206,11 @@ class _Painting:
             draw_text(painter, box, _RIGHT, words)
         painter.setPen(QPen(style.muted, max(1.0, unit)))
         painter.drawLine(area.bottomLeft(), area.bottomRight())
-        below = area.bottom() + 4 * unit
+        foot = area.bottom() + self.strip
+        below = foot + 4 * unit
         for value, words in self._x_ticks():
             x, width = self._x(value), self._width(words) + 1
-            painter.drawLine(QPointF(x, area.bottom()), QPointF(x, below))
+            painter.drawLine(QPointF(x, foot), QPointF(x, below))
             left = min(max(x - width / 2, self.rect.left()), self.rect.right() - width)
             draw_text(painter, QRectF(left, below, width, self.line - 4 * unit), _LEFT, words)
         box = QRectF(self.rect.left(), self.rect.bottom() - self.line, self.area.right() - self.rect.left(), self.line)
@@ -375,6 +381,7 @@ def _extent(plot: Plot, which: int) -> tuple[float, float]:
 
 __all__ = [
     "Bars",
+    "Cells",
     "Curve",
     "Mark",
     "Numbers",

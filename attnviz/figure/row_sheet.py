@@ -5,19 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 from PySide6.QtCore import QCoreApplication, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen
 
 from attnviz.figure import marks
+from attnviz.figure.cells import paint_swatch
 from attnviz.figure.drawing import Drawing, Step
 from attnviz.figure.fonts import draw_text, load_fonts, sized, text_width
 from attnviz.figure.glosses import glossed
 from attnviz.figure.labels import PERCENT_UP_TO_KEYS
 from attnviz.figure.paper_layout import line_of, margin_of
-from attnviz.figure.plots import Bars, Plot, paint_plot
+from attnviz.figure.plots import paint_plot
+from attnviz.figure.row_plot import kinds_of, peeking_of, row_plot
 from attnviz.figure.styles import Style, style_of_theme
 from attnviz.figure.units import unit_of
 from attnviz.figure.words import wrapped
@@ -30,7 +32,12 @@ _MOST_LINE: Final = 110.0
 _TITLE, _PRINTED_TITLE, _SECOND, _SMALL = 22, 16, 14, 13
 _NAME_EMS: Final = 9.0
 _GAP: Final = 12.0
-_SIGNS: Final = {CellClass.MASKED: "×", CellClass.NAN: "NaN", CellClass.DROPPED: "∅", CellClass.ZERO: "0"}
+_SIGNS: Final = {
+    CellClass.MASKED: "×", CellClass.ZERO: "0", CellClass.DROPPED: "∅", CellClass.PADDED: "–", CellClass.NAN: "NaN"
+}  # fmt: skip
+"""What stands in place of a number, in the order of the legend."""
+
+_Look = CellClass | Literal["peeking", "before"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +61,7 @@ class RowDrawing(Drawing):
         load_fonts()
         self.paper, self._story, self._outline = paper, story, glossed(outline)
         self.unit = unit_of(paper)
+        self._kinds, self._peeking = kinds_of(story.now), peeking_of(story.now)
 
     @property
     def size(self) -> tuple[int, int]:
@@ -96,12 +104,17 @@ class RowDrawing(Drawing):
         low = paper.height - margin * 0.6 - line * len(lines)
         for n, words in enumerate(lines):
             draw_text(painter, QRectF(margin, low + n * line, width, line), _LEFT, words)
-        self._paint_keys(painter, QRectF(margin, y, width, max(low - y - 8 * unit, 1)))
+        legend = self._legend(width) if paper.legend else []
+        low -= line * len(legend)
+        plotted = self._paint_keys(painter, QRectF(margin, y, width, max(low - y - 8 * unit, 1)))
+        for n, entries in enumerate(legend):
+            for look, text, x in entries:
+                self._paint_entry(painter, look, text, QRectF(margin + x, low + n * line, width - x, line), plotted)
         painter.restore()
         step(1.0)
 
     def _feet(self) -> list[str]:
-        """What the row adds up to, what it mixes, what dashed edges are, and where the numbers come from."""
+        """What the row adds up to, what it mixes, and where the numbers come from."""
         row = self._story.now
         total, _ = marks.row_sum(float(row.stages[row.last].sum()))
         said = [f"Σ = {total}"]
@@ -111,9 +124,47 @@ class RowDrawing(Drawing):
             named = [f"{dims[n]} " if dims else "" for n in range(len(context))]
             parts = [f"{name}{marks.cell_number(float(x), 2)}" for name, x in zip(named, context, strict=True)]
             said.append(QCoreApplication.translate("Figure", "context: {0}").format(" · ".join(parts)))
-        if self._story.before is not None:
-            said.append(QCoreApplication.translate("Figure", "dashed: the state before"))
         return [" · ".join(said), self._outline.origin]
+
+    # ---------------------------------------------------------------------------------------------------------- legend
+
+    def _legend(self, width: float) -> list[list[tuple[_Look, str, float]]]:
+        """The looks that are there with their words, and where each begins, in lines of ``width``."""
+        looks: list[tuple[_Look, str]] = [(k, marks.look_words(k)) for k in _SIGNS if (self._kinds == k).any()]
+        if self._peeking.any():
+            looks.append(("peeking", marks.look_words(None)))
+        if self._story.before is not None:
+            looks.append(("before", QCoreApplication.translate("Figure", "the state before")))
+        font, x = sized(_SMALL * self.unit), math.inf
+        found: list[list[tuple[_Look, str, float]]] = []
+        for look, words in looks:
+            wide = (_SMALL + 6) * self.unit + text_width(font, words)
+            if x + wide > width:
+                found.append([])
+                x = 0.0
+            found[-1].append((look, words, x))
+            x += wide + 18 * self.unit
+        return found
+
+    def _paint_entry(self, painter: QPainter, look: _Look, words: str, room: QRectF, plotted: bool) -> None:
+        """A line of the legend: as it is in the plot, or the sign beside a key."""
+        unit, style = self.unit, self.style
+        side = _SMALL * unit
+        square = QRectF(room.left(), room.center().y() - side / 2, side, side)
+        painter.setFont(sized(side))
+        painter.setPen(style.muted)
+        if look == "peeking":
+            painter.fillRect(square, style.leak)
+        elif look == "before":
+            painter.setPen(QPen(style.muted if plotted else style.ink, max(unit, 1), Qt.PenStyle.DashLine))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRect(square)
+        elif plotted:
+            paint_swatch(painter, square, look, style)
+        elif look != CellClass.NAN:  # which is its own word
+            draw_text(painter, square, Qt.AlignmentFlag.AlignHCenter, _SIGNS[look])
+        painter.setPen(style.muted)
+        draw_text(painter, room.adjusted(side + 6 * unit, 0, 0, 0), _LEFT, words)
 
     # ------------------------------------------------------------------------------------------------------------ keys
 
@@ -122,41 +173,33 @@ class RowDrawing(Drawing):
         tokens = self._outline.tokens
         return tokens if len(tokens) == n_keys else tuple(map(str, range(n_keys)))
 
-    def _paint_keys(self, painter: QPainter, area: QRectF) -> None:
+    def _paint_keys(self, painter: QPainter, area: QRectF) -> bool:
+        """Paint them in lines, or as a plot, and say whether they are that."""
         names = self._names()
         line = area.height() / (len(names) + 1)
         if line < _LEAST_LINE * self.unit:
-            self._paint_plot(painter, area)
-            return
+            plot = row_plot(self._story, int(area.width()), labels=self.paper.labels)
+            paint_plot(painter, area, plot, self.style, self.unit)
+            return True
         line = min(line, _MOST_LINE * self.unit)
         self._paint_lines(painter, QRectF(area.left(), area.top(), area.width(), line * (len(names) + 1)), names, line)
-
-    def _paint_plot(self, painter: QPainter, area: QRectF) -> None:
-        row, before = self._story.now, self._story.before
-        edges = np.arange(len(row.hidden) + 1) - 0.5
-        words = QCoreApplication.translate("Figure", "weight")
-        bars = [Bars(edges, row.stages[row.last], words if before is not None else "")]
-        if before is not None:
-            label = QCoreApplication.translate("Figure", "before")
-            bars.append(Bars(edges, before.stages[before.last], label, "muted", outline=True))
-        plot = Plot(bars=tuple(bars), x_label=QCoreApplication.translate("Figure", "key"), y_label=words)
-        paint_plot(painter, area, plot, self.style, self.unit)
+        return False
 
     def _paint_lines(self, painter: QPainter, area: QRectF, names: Sequence[str], line: float) -> None:
         unit, style, row = self.unit, self.style, self._story.now
         px = min(max(0.36 * line, 13 * unit), 32 * unit)
         font = sized(px)
         painter.setFont(font)
-        name_w = min(max(text_width(font, name) for name in names), _NAME_EMS * px, area.width() * 0.3)
+        labels, gap = self.paper.labels, _GAP * unit
+        name_w = min(max(text_width(font, name) for name in names), _NAME_EMS * px, area.width() * 0.3) if labels else 0
         columns = self._columns(px)
-        gap = _GAP * unit
-        x = area.left() + name_w + gap
+        x = area.left() + (name_w + gap if labels else 0)
         for column in columns:
             self._write_column(painter, column, QRectF(x, area.top(), column.width, line), line, px)
             x += column.width + gap
         weights = self._weight_words(px)
         bars = QRectF(x, area.top() + line, max(area.right() - x - weights.width - gap, 1), area.height() - line)
-        heading = marks.stage_title(row.last)
+        heading = marks.stage_title(row.last) if labels else ""
         painter.setFont(sized(_SMALL * unit))
         painter.setPen(style.muted)
         draw_text(painter, QRectF(x, area.top(), bars.width() + gap + weights.width, line), _LEFT, heading)
@@ -165,9 +208,9 @@ class RowDrawing(Drawing):
         for n, name in enumerate(names):
             y = area.top() + (n + 1) * line
             painter.setPen(style.muted if row.masked[n] else style.ink)
-            draw_text(painter, QRectF(area.left(), y, name_w, line), _RIGHT, name)
+            draw_text(painter, QRectF(area.left(), y, name_w, line), _RIGHT, name if labels else "")
             self._paint_bar(painter, QRectF(bars.left(), y + 0.16 * line, bars.width(), 0.68 * line), n, most)
-            painter.setPen(style.leak if _peeks(row, n) else style.muted if row.masked[n] else style.ink)
+            painter.setPen(style.leak if self._peeking[n] else style.muted if row.masked[n] else style.ink)
             draw_text(painter, QRectF(area.right() - weights.width, y, weights.width, line), _RIGHT, weights.words[n])
 
     def _largest(self) -> float:
@@ -177,12 +220,12 @@ class RowDrawing(Drawing):
         return max(most, 1.0) if len(self._story.now.hidden) <= PERCENT_UP_TO_KEYS else most  # few share out a whole
 
     def _paint_bar(self, painter: QPainter, room: QRectF, key: int, most: float) -> None:
-        row, before, style, unit = self._story.now, self._story.before, self.style, self.unit
+        before, style, unit = self._story.before, self.style, self.unit
         track = QColor(style.hairline)
         painter.fillRect(QRectF(room.left(), room.bottom(), room.width(), max(unit, 1)), track)
-        weight = float(_weights(row)[key])
-        if _kind(row, key) == CellClass.ORDINARY and most > 0:
-            colour = style.leak if _peeks(row, key) else style.accent
+        weight = float(_weights(self._story.now)[key])
+        if self._kinds[key] == CellClass.ORDINARY and most > 0:
+            colour = style.leak if self._peeking[key] else style.accent
             painter.fillRect(
                 QRectF(room.left(), room.top(), room.width() * max(weight, 0.0) / most, room.height()), colour
             )
@@ -202,25 +245,27 @@ class RowDrawing(Drawing):
         decimals = 2 if self.paper.decimals is None else self.paper.decimals
         scores = row.stages["scaled_scores"]
         words = tuple(_fixed(float(x), decimals) for x in scores)
-        return [self._column(marks.stage_title("scaled_scores"), words, px)]
+        return [self._column(marks.stage_title("scaled_scores") if self.paper.labels else "", words, px)]
 
     def _weight_words(self, px: float) -> _Column:
+        """Without numbers there are signs where there would be none."""
         row, before = self._story.now, self._story.before
-        if not self.paper.numbers:
-            return _Column("", ("",) * len(row.hidden), 0.0)
-        words = tuple(self._written(row, key) for key in range(len(row.hidden)))
-        if before is not None:
-            words = tuple(f"{self._written(before, key)} → {now}" for key, now in enumerate(words))
+        words = self._written(row)
+        if before is not None and self.paper.numbers:
+            words = tuple(f"{then} → {now}" for then, now in zip(self._written(before), words, strict=True))
         return self._column("", words, px)
 
-    def _written(self, row: RowStages, key: int) -> str:
-        weight, decimals = float(_weights(row)[key]), self.paper.decimals
-        kind = _kind(row, key)
-        if kind != CellClass.ORDINARY:
-            return _SIGNS[kind]
-        if decimals is None and len(row.hidden) <= PERCENT_UP_TO_KEYS and weight <= 1:
-            return marks.percentage(weight)
-        return marks.formatted(weight, "short" if decimals is None else str(decimals))
+    def _written(self, row: RowStages) -> tuple[str, ...]:
+        numbers, decimals = self.paper.numbers, self.paper.decimals
+
+        def word(weight: float, kind: int) -> str:
+            if kind != CellClass.ORDINARY:
+                return _SIGNS[CellClass(kind)]
+            if decimals is None and len(row.hidden) <= PERCENT_UP_TO_KEYS and weight <= 1:
+                return marks.percentage(weight) if numbers else ""
+            return marks.formatted(weight, "short" if decimals is None else str(decimals)) if numbers else ""
+
+        return tuple(map(word, _weights(row).tolist(), kinds_of(row).tolist()))
 
     def _column(self, heading: str, words: tuple[str, ...], px: float) -> _Column:
         font, small = sized(px), sized(_SMALL * self.unit)
@@ -250,22 +295,6 @@ def _weights(row: RowStages) -> Values:
 
 def _any_number(weights: Values) -> bool:
     return bool(np.isfinite(weights).any())
-
-
-def _kind(row: RowStages, key: int) -> CellClass:
-    """What a key's last weight is, as the maps tell it."""
-    if math.isnan(float(_weights(row)[key])):
-        return CellClass.NAN
-    if row.masked[key]:
-        return CellClass.MASKED
-    if row.last == "dropped_weights" and row.dropped is not None and row.dropped[key]:
-        return CellClass.DROPPED
-    return CellClass.ZERO if float(_weights(row)[key]) == 0 else CellClass.ORDINARY
-
-
-def _peeks(row: RowStages, key: int) -> bool:
-    """Whether the key is one that the mask's shape hides, and is seen all the same."""
-    return bool(row.hidden[key] and not row.masked[key])
 
 
 def _write(painter: QPainter, text: str, first: QRectF) -> float:
