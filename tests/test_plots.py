@@ -164,6 +164,16 @@ def test_bars_and_curves_stand_at_their_numbers(qapp, monkeypatch):
     assert pixels[round(own._y(0.88)), round(own._x(1.5))] == LIGHT.card.rgb()
 
 
+@pytest.mark.parametrize("unit", [1.0, 3.0])
+def test_a_dot_on_an_edge_is_whole(qapp, unit):
+    plot = Plot(curves=(Curve((0.0, np.nan, 1.0), (1.0, np.nan, 0.0), dots=True),), x_range=(0, 1), y_range=(0, 1))
+    pixels = painted(plot, size=(int(300 * unit), int(200 * unit)), unit=unit)
+    down, across = np.nonzero(pixels == role_colour("accent", LIGHT).rgb())
+    middle = pixels.shape[1] / 2
+    for dot in (down[across < middle], across[across < middle]), (down[across > middle], across[across > middle]):
+        assert [int(np.ptp(side)) + 1 for side in dot] == pytest.approx([6 * unit] * 2, abs=2)
+
+
 def test_bars_apart_leave_room_between_them():
     bars = apart([0.2, 0.8, 0.4])
     assert bars.heights.tolist() == [0.2, 0.0, 0.8, 0.0, 0.4]

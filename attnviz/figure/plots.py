@@ -107,8 +107,9 @@ class _Painting:
             left, right = self._x(cells.first), self._x(cells.last)
             strip = QRectF(left, self.area.bottom() + self.unit, right - left, self.strip - self.unit)
             paint_ground(self.painter, strip, cells.kind, self.style, self.unit)
+        edge = 4 * self.unit  # a dot on an edge is whole, of whatever shape
         self.painter.save()
-        self.painter.setClipRect(self.area.adjusted(-3, -3, 3, 3), Qt.ClipOperation.IntersectClip)
+        self.painter.setClipRect(self.area.adjusted(-edge, -edge, edge, edge), Qt.ClipOperation.IntersectClip)
         for bars in self.plot.bars:
             self._paint_bars(bars)
         for mark in self.plot.marks:
