@@ -31,7 +31,8 @@ SIGNS = (
 MATH_AXIS = 369  # the height of the middle of + and −
 SUPER, PLAIN, SUB = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼ᵀⁿ", "0123456789+−=Tn", "₀₁₂₃₄₅₆₇₈₉₊₋₌"
 # Drawn a whole Chinese character wide; between Latin letters and digits that tears holes into a line.
-NARROW = "≈≠≡≤≥≪≫∈√∞∂∝←↑→↓↔↕⇒⇔●○■□◆◇▲△▼▽▶▷◀◁★☆•†‡§¶"
+NARROW = "≈≠≡≤≥≪≫∈∞∂∝←↑→↓↔↕⇒⇔●○■□◆◇▲△▼▽▶▷◀◁★☆•†‡§¶"
+ROOT_END = 570  # thousandths of an em from √'s left edge
 AS_DIGITS = "×÷±"  # redrawn at a digit's width, so that sums stay in columns
 
 
@@ -61,13 +62,19 @@ class Foundry:
         glyphs[self.cmap[ord(char)]].draw(pen)
         return pen.bounds
 
-    def draw(self, target: str, parts: list[tuple[str, Transform]], advance: int) -> None:
-        """Make ``target`` of glyphs ``parts``, each moved by its transform; ``advance`` in thousandths of an em."""
+    def draw(
+        self, target: str, parts: list[tuple[str, Transform]], advance: int, end: float = math.inf
+    ) -> None:  # fmt: skip
+        """Make ``target`` of glyphs ``parts``, each moved by its transform; ``advance`` in thousandths of an em.
+
+        What lies to the right of ``end`` in a part is cut off.
+        """
         glyphs = self.font.getGlyphSet()
         recordings = []
         for char, transform in parts:
             recording = DecomposingRecordingPen(glyphs)
             glyphs[self.cmap[ord(char)]].draw(recording)
+            recording.value = [(do, tuple((min(x, end), y) for x, y in points)) for do, points in recording.value]
             recordings.append((recording, transform))
         shared = list(self.cmap.values()).count(self.cmap.get(ord(target))) > 1  # as · and • are
         if shared or ord(target) not in self.cmap:
@@ -87,6 +94,11 @@ class Foundry:
     def narrow(self, char: str) -> None:
         left, _, right, _ = self.bounds(char)
         self.draw(char, [(char, Transform(dx=70 - left))], round(right - left) + 140)
+
+    def root(self) -> None:
+        """Leave √ the beginning of its bar, which would end somewhere above or before a letter."""
+        left = self.bounds("√")[0]
+        self.draw("√", [("√", Transform(dx=70 - left))], ROOT_END + 80, end=left + ROOT_END)
 
     def small(self, target: str, char: str, raise_by: int) -> None:
         self.draw(target, [(char, Transform(0.6, 0, 0, 0.6, 0, raise_by))], round(0.6 * self.width(char)) + 10)
@@ -108,6 +120,7 @@ def shape(font: TTFont) -> None:
     foundry.cmap = font.getBestCmap()
     for char in NARROW:
         foundry.narrow(char)
+    foundry.root()
     turned = Transform().translate(278, MATH_AXIS).rotate(math.pi / 4).translate(-278, -MATH_AXIS)
     left, bottom, right, top = foundry.bounds(".")
     dot = foundry.width(".")

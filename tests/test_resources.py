@@ -94,6 +94,13 @@ def test_font_draws_pairwise_different_glyphs(raw_font):
     assert len(set(raw_font.glyphIndexesForString(signs))) == len(signs)
 
 
+def test_a_root_has_no_bar_that_ends_beside_its_number(raw_font):
+    """Noto's is as long as a Chinese character is wide."""
+    (place,) = raw_font.glyphIndexesForString("√")
+    advance = raw_font.advancesForGlyphIndexes([place])[0].x()
+    assert raw_font.pathForGlyph(place).boundingRect().right() < advance < 0.7 * raw_font.pixelSize()
+
+
 def test_qt_takes_the_font(qapp):
     number = QFontDatabase.addApplicationFontFromData(ROOT.joinpath("fonts/attnviz-sans.otf").read_bytes())
     assert QFontDatabase.applicationFontFamilies(number) == ["attnviz Sans"]
