@@ -10,6 +10,7 @@ from made_pictures import picture_of, snapshot_of
 from attnviz import cli, rendering
 from attnviz.cli.study import SpecOptions, study_command
 from attnviz.engine import Engine
+from attnviz.figure.studies.dropout import sums_plot
 from attnviz.frames import CellClass, RowQuestion, Scale
 from attnviz.questions.dropout import DropoutQuestion, sums_deviation
 from attnviz.session import Cell, Snapshot
@@ -67,6 +68,34 @@ def test_the_lessons_row():
     assert {round(float(total), 6) for total in told[-1].sums} <= possible
     assert told[-1].deviation == pytest.approx(np.sqrt((weights**2).sum()))
     assert sums_deviation(weights, 0.5) == pytest.approx(told[-1].deviation)
+
+
+@pytest.mark.parametrize(
+    ("row", "site", "places"),
+    [(0, "weights", [0, 2]), (2, "weights", [0, 0.62, 0.76, 1.24, 1.38, 2]),
+     (1, "context", [-0.198, -0.098, 0, 0.1]), (5, "weights", None)],
+)  # fmt: skip
+def test_sums_of_a_few_cells_are_counted_where_they_are(row, site, places):
+    """Of row 2 two cells weigh nearly the same: their bars are one."""
+    answer = last_of(edited(BOOK, dropout_site=site), row=row, draws=300)
+    plot = sums_plot(answer, None)
+    edges, heights = plot.bars[0].edges, plot.bars[0].heights
+    middles, counts = (edges[::2] + edges[1::2]) / 2, heights[::2]
+    if places is not None:
+        assert middles == pytest.approx(places, abs=1e-3)
+    assert counts.tolist() == [(np.abs(answer.sums - place) < 0.01).sum() for place in middles]
+    assert counts.sum() == 300
+    assert (heights[1::2] == 0).all()
+    assert (np.diff(edges) > 0).all()
+    assert plot.x_range[0] < edges[0] < edges[-1] < plot.x_range[1]  # no bar is cut
+    assert not plot.curves
+
+
+def test_a_row_without_cells_has_one_bar():
+    answer = last_of(BOOK, draws=9)
+    nothing = np.zeros_like(answer.n_visible)
+    answer = replace(answer, cells=0 * answer.cells, n_visible=nothing, sums=0 * answer.sums, mean=0.0, deviation=0.0)
+    assert sums_plot(answer, None).bars[0].heights.tolist() == [9]
 
 
 def test_the_first_draw_is_the_specs_own_and_the_next_the_re_rolled_ones():

@@ -19,12 +19,15 @@ from attnviz.figure.studies.names import bar_view, row_name, scale_in
 from attnviz.figure.tables import Table, table_of
 from attnviz.figures import Figure
 from attnviz.frames import CellClass, Scale
-from attnviz.questions.dropout import DropoutAnswer
+from attnviz.questions.dropout import DropoutAnswer, Floats
 from attnviz.spec import View
 from attnviz.spec.fills import raised
 
 FEW_CELLS: Final = 6
 """Cells of a row whose sum takes too few values for a curve through them."""
+
+_ONE_BAR: Final = 0.005
+_WIDE_BAR: Final = 0.03  # of the extent of all sums
 
 _ROWS_TOLD = 8
 _LABELLED_MAP = 12
@@ -45,20 +48,20 @@ def two(value: float) -> str:
 def sums_plot(answer: DropoutAnswer, now: float | None) -> Plot | None:
     """The row's sums as a histogram with their mean, and where the present draw's sum ``now`` lies.
 
-    The normal curve of their theory stands there for rows of more than `FEW_CELLS` cells. None where no sum is a
-    number.
+    The normal curve of their theory stands there for rows of more than `FEW_CELLS` cells; sums of fewer are counted at
+    the very numbers that they can be. None where no sum is a number.
     """
     sums = answer.sums[np.isfinite(answer.sums)]
     mean, deviation = answer.mean, answer.deviation
     if not len(sums) or not math.isfinite(mean):
         return None
-    reach = max(3.6 * deviation, 1e-9)
-    low, high = min(mean - reach, float(sums.min())), max(mean + reach, float(sums.max()))
-    if answer.site == "weights":
-        low = min(0.0, float(sums.min()))
-    heights, edges = np.histogram(sums, bins=32, range=(low, high))
+    few = _n_cells(answer) <= FEW_CELLS
+    edges, heights = _counted(sums, _possible(answer)) if few else _binned(answer, sums)
+    low, high = edges[0], edges[-1]
+    if few:  # the outermost bars are not cut
+        low, high = low - 0.02 * (high - low), high + 0.02 * (high - low)
     curves: tuple[Curve, ...] = ()
-    if deviation > 0 and _n_cells(answer) > FEW_CELLS:
+    if deviation > 0 and not few:
         x = np.linspace(low, high, 160)
         normal = len(sums) * (edges[1] - edges[0]) * np.exp(-(((x - mean) / deviation) ** 2) / 2)
         label = _tr("normal curve with √(p/(1−p)·Σw²) = {sd}").format(sd=f"{deviation:.3f}")
@@ -77,6 +80,36 @@ def sums_plot(answer: DropoutAnswer, now: float | None) -> Plot | None:
         x_range=(float(low), float(high)),
         y_range=(0.0, 1.25 * tallest),
     )
+
+
+def _binned(answer: DropoutAnswer, sums: Floats) -> tuple[Floats, Floats]:
+    """Edges and heights of a histogram as wide as the theory's."""
+    reach = max(3.6 * answer.deviation, 1e-9)
+    low, high = min(answer.mean - reach, float(sums.min())), max(answer.mean + reach, float(sums.max()))
+    if answer.site == "weights":
+        low = min(0.0, float(sums.min()))
+    heights, edges = np.histogram(sums, bins=32, range=(low, high))
+    return edges, heights
+
+
+def _possible(answer: DropoutAnswer) -> Floats:
+    """Every sum (n,) that the row's cells can have, rising."""
+    cells = np.asarray(answer.cells, np.float64)
+    cells = cells[np.isfinite(cells) & (cells != 0) & ~answer.masked]
+    kept = np.array([*np.ndindex((2,) * len(cells))])
+    return np.sort(answer.factor * (kept @ cells))
+
+
+def _counted(sums: Floats, possible: Floats) -> tuple[Floats, Floats]:
+    """Edges and heights of bars around the ``possible`` sums (n,), rising; those that a plot would not part are one."""
+    extent = float(possible[-1] - possible[0]) or 1.0
+    groups = np.split(possible, np.flatnonzero(np.diff(possible) > _ONE_BAR * extent) + 1)
+    places = np.array([group.mean() for group in groups])
+    nearest = np.abs(sums[:, None] - places).argmin(axis=1)
+    half = min(_WIDE_BAR * extent, 0.8 * float(np.diff(places).min(initial=math.inf))) / 2
+    heights = np.zeros(2 * len(places) - 1)
+    heights[::2] = np.bincount(nearest, minlength=len(places))
+    return (places[:, None] + np.array([-half, half])).ravel(), heights
 
 
 def no_curve_words(answer: DropoutAnswer) -> str:
