@@ -468,6 +468,21 @@ def test_a_frame_with_more_pixels_than_the_sheet_keeps_its_brightest():
     assert fitted(frame, "viridis", layout.Box(0, 0, 7, 10)) is frame
 
 
+def test_on_a_diverging_scale_the_largest_by_size_is_kept_with_its_sign():
+    values = np.random.default_rng(1).uniform(-0.2, 0.2, (8, 8))
+    values[1, 1], values[2, 5], values[6, 2] = -0.9, 0.8, -np.inf
+    classes = np.full(values.shape, ORDINARY)
+    classes[5, 5] = CellClass.NAN
+    values[5, 5] = np.nan
+    frame = frame_of(values, classes, scale=Scale(-1.0, 1.0, diverging=True))
+    less = fitted(frame, "viridis", layout.Box(0, 0, 2, 2))
+    assert less.level == 4
+    assert less.values[0].tolist() == [-0.9, 0.8]
+    assert 0 < np.abs(less.values[1, 0]) < 0.2  # of what −∞ hides nothing is seen
+    assert (less.classes[1] & CellClass.NAN > 0).tolist() == [False, True]
+    np.testing.assert_array_equal(less.rgb, colour.paint_values(less.values, less.classes, frame.scale, "viridis"))
+
+
 # ----------------------------------------------------------------------------------------------------------- export
 
 

@@ -10,13 +10,14 @@ from attnviz import colour
 from attnviz.figure.grid import Window
 from attnviz.figure.places import Box
 from attnviz.frames import CellClass, Frame
+from attnviz.pixels import pooled_max
 
 
 def fitted(frame: Frame, colours: str, room: Box, window: Window | None = None) -> Frame:
     """``frame`` with no more pixels than ``room`` has for ``window`` of it (None: for all of it).
 
-    The brightest of each square of them, a power of two a side. Means and shares cannot be had from pixels again: a
-    frame of them stays as it is.
+    The brightest of each square of them, a power of two a side; on a diverging scale the largest by size. Means and
+    shares cannot be had from pixels again: a frame of them stays as it is.
     """
     top, bottom, left, right = window or (*map(float, frame.rows), *map(float, frame.cols))
     cells = max((bottom - top) / max(room.height, 1), (right - left) / max(room.width, 1))  # for one pixel of the sheet
@@ -25,9 +26,27 @@ def fitted(frame: Frame, colours: str, room: Box, window: Window | None = None) 
         factor *= 2
     if factor == 1 or frame.pooling != "max":
         return frame
+    if frame.scale.diverging:
+        return pooled(frame, factor, colours)
     ordinary = frame.classes & CellClass.ORDINARY != 0
     values = np.where(ordinary, frame.values, -np.inf)
     values = colour.pooled(values, factor, np.maximum)
     classes = colour.pooled(frame.classes, factor, np.bitwise_or)
     rgb = colour.pool_pixels(frame.rgb, frame.scale, colours, factor)
+    return replace(frame, level=frame.level * factor, values=values, classes=classes, rgb=rgb)
+
+
+def pooled(frame: Frame, factor: int, colours: str) -> Frame:
+    """``frame`` of ``factor`` × ``factor`` as many cells a pixel: the largest of them, on a diverging scale by size.
+
+    −∞ is what hides a score there, and no large one. ``factor`` is a power of two.
+    """
+    if factor == 1:
+        return frame
+    values, classes = pooled_max(frame.values, frame.classes, factor)
+    if frame.scale.diverging:
+        finite = np.where(np.isneginf(frame.values), 0, frame.values)
+        least = -pooled_max(-finite, frame.classes, factor)[0]
+        values = np.where(np.abs(least) > np.abs(values), least, values)
+    rgb = colour.paint_values(values, classes, frame.scale, colours)
     return replace(frame, level=frame.level * factor, values=values, classes=classes, rgb=rgb)

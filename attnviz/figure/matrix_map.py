@@ -14,6 +14,7 @@ from PySide6.QtGui import QColor, QPainter, QPainterPath, QPen
 
 from attnviz import colour
 from attnviz.figure.cells import paint_cells
+from attnviz.figure.fitting import pooled
 from attnviz.figure.fonts import draw_text, load_fonts, sized
 from attnviz.figure.grid import Window, grid_of
 from attnviz.figure.grids import shifted
@@ -24,7 +25,6 @@ from attnviz.figure.peeking import Peeking, frame_hidden_cells, hidden_cells, ou
 from attnviz.figure.styles import Style
 from attnviz.figure.vectors import draw_lines
 from attnviz.frames import CellClass, Counts, Frame, Outline, Scale, StageShape, Values, level_for, shown_class
-from attnviz.pixels import pooled_max
 from attnviz.spec import AnyShape, MaskFile
 
 TITLE_PX, CAPTION_PX = 14, 12
@@ -99,18 +99,6 @@ def matrix_of(
 def shape_peeking(shape: AnyShape, n_queries: int, n_keys: int) -> Peeking | None:
     """What a mask's shape frames in red; a file's frames nothing."""
     return None if isinstance(shape, MaskFile) else Peeking(shape, n_keys - n_queries, n_keys)
-
-
-def pooled(frame: Frame, factor: int, colours: str) -> Frame:
-    """``frame`` of ``factor`` × ``factor`` as many cells a pixel: the largest of them, on a diverging scale by size."""
-    if factor == 1:
-        return frame
-    values, classes = pooled_max(frame.values, frame.classes, factor)
-    if frame.scale.diverging:
-        least = -pooled_max(-frame.values, frame.classes, factor)[0]
-        values = np.where(np.abs(least) > np.abs(values), least, values)
-    rgb = colour.paint_values(values, classes, frame.scale, colours)
-    return replace(frame, level=frame.level * factor, values=values, classes=classes, rgb=rgb)
 
 
 # ------------------------------------------------------------------------------------------------------------ painting
