@@ -84,10 +84,11 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
             raise SpecError("beside", f"{self.shows} compares two states: say what differs in the other one")
         if self.row is not None and self.row < 0:
             raise SpecError("row", f"row is {self.row}: rows count from 0")
+        shown = next((one for one in SHOWS if one == self.animates), self.shows)  # what moves is what is shown
         for part in self.parts:
-            known = PARTS.get(self.shows, ())
+            known = PARTS.get(shown, ())
             if part not in known:
-                which = f"give some of {', '.join(known)}" if known else f"{self.shows} is one picture; leave it out"
+                which = f"give some of {', '.join(known)}" if known else f"{shown} is one picture; leave it out"
                 raise SpecError("parts", f"parts has {part!r}: {which}")
         for head in self.heads:
             if not 0 <= head < self.spec.num_heads:

@@ -12,7 +12,7 @@ from attnviz.figure import plots
 from attnviz.figures import Figure
 from attnviz.frames import CellClass, Scale
 from attnviz.questions.exam import ExamQuestion
-from attnviz.spec import Lesson, PadLeft, Paper, RandomEmbeddings, Text, View, edited, make_spec
+from attnviz.spec import Lesson, PadLeft, Paper, RandomEmbeddings, SpecError, Text, View, edited, make_spec
 
 pytestmark = pytest.mark.usefixtures("qapp")
 
@@ -91,6 +91,13 @@ def test_rounds_of_many_tokens_have_an_axis_for_the_first_and_the_last(engine, p
 def test_rounds_end_at_the_figures_row(engine):
     drawings = drawings_of(replace(ROUNDS, row=2, paper=SMALL), engine)
     assert [drawing._plan.head[1].words.split(":")[0] for drawing in drawings] == [f"round {n} of 6" for n in (1, 2, 3)]
+
+
+def test_what_moves_can_be_some_of_its_parts(engine):
+    drawings = drawings_of(replace(ROUNDS, parts=("map",), paper=SMALL), engine)
+    assert only([block.part for block, _ in drawing._plan.placed] for drawing in drawings) == ["map"]
+    with pytest.raises(SpecError, match="give some of losses, table, maps"):
+        replace(EXAM, parts=("map",))
 
 
 def test_stages_stay_where_they_are(engine):
