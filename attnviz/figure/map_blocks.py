@@ -71,7 +71,7 @@ class MapsBlock:
     @property
     def _least_area(self) -> float:
         """Below this the maps say nothing."""
-        rows = [min(one.frame.rows[1], 24) if one.outline.tokens else 0 for one in self.maps]
+        rows = [min(one.crop.size[0], 24) if one.outline.tokens else 0 for one in self.maps]
         return sum(max(_LEAST, _LEAST_CELL * count) ** 2 for count in rows)
 
     def worth(self, size: tuple[float, float], unit: float) -> float:
