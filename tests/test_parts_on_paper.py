@@ -98,17 +98,20 @@ def test_a_part_says_which_it_is_and_names_its_own_tokens(engine, shows, theme):
     assert CAPTION in " ".join(said)
     assert not {*WORDS[12:], WORDS[0]} & {*said}
     assert "Σ all" in said or shows == "gallery"
-    for _, place in drawing.maps if shows == "difference" else ():
-        high = place.height / 6
-        beside = [
-            (text, box.center().y() - margin - place.y)
-            for text, polygon in words
-            if (box := polygon.boundingRect()).right() - margin <= place.x
-            and box.right() - margin > place.x - 20
-            and place.y <= box.center().y() - margin <= place.bottom
-        ]
-        assert [text for text, _ in sorted(beside, key=lambda one: one[1])] == WORDS[3:9]
-        assert sorted(int(y / high) for _, y in beside) == [*range(6)]
+    firsts = {place.y: place for _, place in reversed(drawing.maps)}  # the names stand beside and above these
+    for place in firsts.values():
+        rows, cols = {}, {}
+        for text, outline in words:
+            box = outline.boundingRect().translated(-margin - place.x, -margin - place.y)
+            if -20 < box.right() <= 0 < box.center().y() < place.height:
+                rows[text] = int(box.center().y() / place.height * 6)
+            elif -20 < box.bottom() <= 0 < box.left() < place.width:
+                cols[text] = int(box.left() / place.width * 10)
+        assert rows
+        assert rows == {text: row for row, text in enumerate(WORDS[3:9]) if theme == "light" or text in rows}
+        above = {text: col for text, col in cols.items() if text in WORDS}
+        assert above == {text: col for col, text in enumerate(WORDS[2:12]) if text in above}
+        assert above or place.y > min(firsts)
 
 
 def test_red_frames_stand_in_the_cells_of_the_part_that_peek(engine):
@@ -142,6 +145,14 @@ def test_what_is_hidden_is_outlined_within_the_part_and_no_label_is_cut(engine):
     place = drawing.maps[1][1]  # what is hidden goes on above: there is no edge, but where the diagonal begins
     above = pixels[int(margin + place.y) :, int(margin + place.x) + 30 : int(margin + place.right)][:4]
     assert not (above == drawing.style.leak.rgb()).any()
+
+
+def test_the_sentence_is_of_the_whole_map_where_nothing_hidden_is_in_sight(engine):
+    """It named the open map among those that hide what is to be hidden."""
+    drawing, _ = rendering.drawing_of(part_of("gallery", view=View(rows=(8, 12), cols=(0, 4))), engine)
+    assert not any(matrix.shows_red for matrix, _ in drawing.maps)
+    said = [text for text, _ in painted(drawing)[1]]
+    assert "Every row adds up to 1, and nothing hidden is seen: three-step, −∞." in said
 
 
 def test_a_part_of_a_long_map_is_exact_and_said_where_it_is_not(engine):

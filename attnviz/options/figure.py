@@ -45,6 +45,14 @@ class _Heads(click.ParamType[tuple[int, ...]]):
             return self.fail(f"{value!r} are no heads: give their numbers from 0, by commas, such as 0,3", param, ctx)
 
 
+class _Names(click.ParamType[tuple[str, ...]]):
+    name = "NAME,…"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        del param, ctx
+        return value if isinstance(value, tuple) else tuple(part.strip() for part in str(value).split(","))
+
+
 class _Pairs(click.ParamType[tuple[str, str]]):
     name = "NAME=VALUE"
 
@@ -75,7 +83,6 @@ _option(PAPER_OPTIONS, "legend", "--legend/--no-legend", help="What masked, zero
 _option(PAPER_OPTIONS, "colour_bar", "--colour-bar/--no-colour-bar", help="The colours and their numbers.")
 _option(PAPER_OPTIONS, "labels", "--labels/--no-labels", help="Names of tokens and axes.")
 _option(PAPER_OPTIONS, "numbers", "--numbers/--no-numbers", help="Numbers in cells that have room for them.")
-_option(PAPER_OPTIONS, "tables", "--tables/--no-tables", help="A study's numbers in tables.")
 _option(PAPER_OPTIONS, "bound", "--bound", type=float, help="The number at which the colours of maps end.")
 _option(PAPER_OPTIONS, "decimals", "--decimals", type=int, help="Digits of numbers in cells.")
 _option(PAPER_OPTIONS, "type_scale", "--type-scale", type=float, help="All type so many times as large.")
@@ -92,6 +99,9 @@ _option(
 _option(
     FIGURE_OPTIONS, "question", "--ask", type=_Pairs(), multiple=True, default=(),
     help="A study's own option, such as draws=100.",
+)  # fmt: skip
+_option(
+    FIGURE_OPTIONS, "parts", "--parts", type=_Names(), help="Only these parts of a study's figure, such as maps."
 )  # fmt: skip
 _option(FIGURE_OPTIONS, "animates", "--animate", type=click.Choice(ANIMATES[1:]), help="What moves, for a GIF.")
 _option(FIGURE_OPTIONS, "frames", "--frames", type=int, help="Pictures of a GIF, at most (12).")
@@ -122,7 +132,7 @@ def figure_for(options: Mapping[str, Any], *, idle_fill: bool = False) -> Figure
     if size is not None:
         sheet |= {"width": size[0], "height": size[1], "dpi": size[2]}
     fields: dict[str, Any] = {
-        name: own[name] for name in ("shows", "heads", "row", "animates", "frames", "seconds") if name in own
+        name: own[name] for name in ("shows", "heads", "row", "parts", "animates", "frames", "seconds") if name in own
     }
     if "heads" in fields:
         view = msgspec.structs.replace(view, head=None)

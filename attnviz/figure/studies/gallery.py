@@ -76,6 +76,24 @@ def difference_words(exhibit: Exhibit) -> str:
     return f"{words} · {nan}" if nan else words
 
 
+def _apart_words(exhibit: Exhibit) -> str:
+    """How far an exhibit is from −∞, below its map on paper: in few words, since all have the same."""
+    if exhibit.order == "neg-inf" or math.isnan(exhibit.difference) or exhibit.difference == 0 or exhibit.nan_rows:
+        return "" if exhibit.order == "neg-inf" else difference_words(exhibit)
+    return _tr("up to {number} from −∞").format(number=short_number(exhibit.difference))
+
+
+def _sound_words(answer: GalleryAnswer) -> str:
+    """Which orders give shares of what may be seen, in their whole maps."""
+    sound = [
+        brief_name(exhibit.order)
+        for exhibit in answer.exhibits
+        if not exhibit.hidden and all(row_sum(float(total))[1] for total in exhibit.row_sums)
+    ]
+    orders = ", ".join(sound) or _tr("none of them")
+    return _tr("Every row adds up to 1, and nothing hidden is seen: {orders}.").format(orders=orders)
+
+
 def sums_words(exhibit: Exhibit) -> str:
     """What the rows sum to, for maps of more rows than have room for a number each."""
     sums = [float(total) for total in exhibit.row_sums if not math.isnan(total)]
@@ -197,7 +215,7 @@ def contents_of(figure: Figure, answer: GalleryAnswer) -> Contents:
     maps, crop = [], answer.crop
     for exhibit in answer.exhibits:
         own = exhibit_map(exhibit, answer, figure.view, most=_MOST_PIXELS)
-        n_queries, words = len(exhibit.row_sums), difference_words(exhibit)
+        n_queries = len(exhibit.row_sums)
         if not crop.is_whole or (n_queries <= _SUMS_UP_TO and exhibit.level == 1):
             own = replace(own, frame=replace(own.frame, row_sums=exhibit.row_sums[slice(*crop.rows)]))
         if not crop.is_whole or len(answer.tokens) <= _LABELLED_UP_TO:
@@ -207,11 +225,20 @@ def contents_of(figure: Figure, answer: GalleryAnswer) -> Contents:
         span = least if least == largest else f"{least}–{largest}"
         brief = f"Σ {span} · {short_number(exhibit.difference)}"
         own = replace(own, brief=(brief_name(exhibit.order), brief))
-        maps.append(replace(own, title=order_name(exhibit.order), caption=words, sums_words=sums_words(exhibit)))
+        own = replace(own, title=order_name(exhibit.order), caption=_apart_words(exhibit))
+        maps.append(replace(own, sums_words=sums_words(exhibit)))
     blocks = (
-        MapsBlock(tuple(maps), _tr("the maps"), bar_view(figure.view), weight=3.0),
-        TableBlock(limits_table(answer), _tr("how deep a fill must lie"), Headed(limits_words(answer)), 0.5),
-        TableBlock(masked_row_table(answer), _tr("a fully masked row"), Headed(masked_row_words(answer)), 0.4),
+        MapsBlock(tuple(maps), _tr("the maps"), bar_view(figure.view), weight=3.0, part="maps"),
+        TableBlock(
+            limits_table(answer), _tr("how deep a fill must lie"), Headed(limits_words(answer)), 0.5, part="limits"
+        ),
+        TableBlock(
+            masked_row_table(answer),
+            _tr("a fully masked row"),
+            Headed(masked_row_words(answer)),
+            0.4,
+            part="hidden-row",
+        ),
     )
     level = max(exhibit.level for exhibit in answer.exhibits)
     captions = [crop_caption(crop, "weights"), marks.pixel_words(level, "max") if level > 1 else ""]
@@ -219,7 +246,7 @@ def contents_of(figure: Figure, answer: GalleryAnswer) -> Contents:
         title=_tr("Every order of mask and softmax, head {n}").format(n=answer.question.head),
         blocks=blocks,
         circumstances=" · ".join(settings_parts(answer.question.spec)),
-        sentence=_tr("Σ tells which orders give shares; below each map, how far it is at most from the −∞ one."),
+        sentence=_sound_words(answer),
         captions=tuple(filter(None, captions)),
     )
 
