@@ -114,6 +114,27 @@ def test_a_part_says_which_it_is_and_names_its_own_tokens(engine, shows, theme):
         assert above or place.y > min(firsts)
 
 
+@pytest.mark.parametrize(
+    ("rows", "paper", "names"),
+    [((3, 5), Paper(), {*WORDS}), (ROWS, Paper(width=1004, height=709, dpi=300.0, theme="print"), set())],
+)
+def test_of_a_thin_part_every_name_is_read_and_of_a_tiny_one_none(engine, rows, paper, names):
+    """There stood "e…" and "…" above the one, and beside the other one name of six, which made it smaller still."""
+    view = View(rows=rows, cols=None if names else COLS)
+    drawing, _ = rendering.drawing_of(part_of("difference", view=view, paper=paper), engine)
+    said = [text for text, _ in painted(drawing)[1]]
+    assert {text for text in said if text.rstrip("…") in WORDS or text.endswith("…")} == names
+
+
+def test_colour_bars_do_not_stand_where_their_words_are_cut(engine):
+    spec = make_spec(RandomEmbeddings(length=600))
+    view = View(rows=(300, 306))
+    drawing, _ = rendering.drawing_of(
+        part_of("difference", spec=spec, beside=edited(spec, mask="none"), view=view, paper=Paper()), engine
+    )  # fmt: skip
+    assert "weight · log scale" in [text for text, _ in painted(drawing)[1]]
+
+
 def test_red_frames_stand_in_the_cells_of_the_part_that_peek(engine):
     drawing, _ = rendering.drawing_of(part_of("a-b"), engine)
     image, _, margin = painted(drawing)

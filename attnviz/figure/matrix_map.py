@@ -18,8 +18,10 @@ from attnviz.figure.fonts import draw_text, load_fonts, sized
 from attnviz.figure.grid import Window, grid_of
 from attnviz.figure.grids import shifted
 from attnviz.figure.highlights import paint_selected_row
+from attnviz.figure.labels import label_step
 from attnviz.figure.layout import Box, PanelLayout, Subject, map_shape, panel_layout, subject_of
 from attnviz.figure.paint import paint_surroundings
+from attnviz.figure.panels import LEAST_LABEL_STEP
 from attnviz.figure.peeking import Peeking, frame_hidden_cells, hidden_cells, outline_hidden
 from attnviz.figure.styles import Style
 from attnviz.figure.vectors import draw_lines
@@ -162,6 +164,16 @@ def _named(outline: Outline, crop: Crop) -> Subject:
     return subject_of(outline, (crop.rows, crop.cols))
 
 
+def names_tell(place: PanelLayout, subject: Subject) -> bool:
+    """Whether there is room for more than a name or two of each side's tokens; rows' alone must not be cut."""
+    rows = place.row_labels
+    if rows is not None and place.column_labels is None and rows.width + 1 < subject.row_ems * place.label_px:
+        return False
+    least = max(LEAST_LABEL_STEP * place.unit, 1.1 * place.label_px)
+    sides = (place.map_rect.height, subject.rows), (place.map_rect.width, subject.cols)
+    return all(label_step(side / count, least) <= max(count / 2, 1) for side, count in sides)
+
+
 @lru_cache(maxsize=4096)  # the maps of one figure are alike, and many sizes are tried
 def _place(width: float, height: float, subject: Subject, unit: float, *, named: bool) -> PanelLayout:
     outer = Box(0.0, 0.0, width, height)
@@ -169,7 +181,7 @@ def _place(width: float, height: float, subject: Subject, unit: float, *, named:
     bare = panel_layout(outer, replace(nameless, sums=False), unit=unit, labelled=False)
     if named:
         plan = panel_layout(outer, subject, unit=unit)
-        if _area(plan) >= _LABELS_WORTH * _area(bare):
+        if _area(plan) >= _LABELS_WORTH * _area(bare) and names_tell(plan, subject):
             return plan
     if subject.sums:
         plan = panel_layout(outer, nameless, unit=unit)
