@@ -9,7 +9,7 @@ from typing import Final, Literal, get_args
 import msgspec
 
 from attnviz.questions import Question
-from attnviz.spec import AttentionSpec, Paper, SpecError, View, make_spec
+from attnviz.spec import LINES, AttentionSpec, Paper, SpecError, View, make_spec
 
 Shows = Literal[
     "heads", "a-b", "difference", "gallery", "row", "dropout", "heads-study", "rounds", "exam", "future-share", "forms",
@@ -20,6 +20,9 @@ is apart. *gallery*: every mask. *row*: one row with its bars. The others are pl
 (*heads-study* that of stacked and split heads)."""
 
 SHOWS: Final = get_args(Shows)
+
+CROPPABLE: Final[tuple[Shows, ...]] = ("heads", "a-b", "difference", "gallery")
+"""Of what maps some rows and columns can be shown alone: those of the figure's view."""
 
 PARTS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
@@ -53,9 +56,9 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     ``spec`` and ``view`` say what is computed and looked at, as in the window. ``heads`` are some of them, () the
     view's: one or all. ``row`` is the query that a *row*, a *gallery* and some studies look at, None for the last.
     ``beside`` is B of *a-b* and *difference*, A is ``spec``; of a *row* it is the state before. ``question`` is the
-    whole question of a study, None for the one that ``spec`` and its defaults make; ``parts`` are those of `PARTS` that
-    stand on the sheet, () all that have room. ``animates`` says what moves in a
-    file of several pictures, of which there are at most ``frames``, each for ``seconds``.
+    whole question of a study, None for the one that ``spec`` and its defaults make; which cells of its maps are shown
+    is the view's to say. ``parts`` are those of `PARTS` that stand on the sheet, () all that have room. ``animates``
+    says what moves in a file of several pictures, of which there are at most ``frames``, each for ``seconds``.
     """
 
     spec: AttentionSpec = msgspec.field(default_factory=make_spec)
@@ -84,18 +87,25 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
             raise SpecError("beside", f"{self.shows} compares two states: say what differs in the other one")
         if self.row is not None and self.row < 0:
             raise SpecError("row", f"row is {self.row}: rows count from 0")
-        shown = next((one for one in SHOWS if one == self.animates), self.shows)  # what moves is what is shown
+        known = dict.fromkeys(part for one in (self.shows, self.animates) for part in PARTS.get(one, ()))
         for part in self.parts:
-            known = PARTS.get(shown, ())
             if part not in known:
-                which = f"give some of {', '.join(known)}" if known else f"{shown} is one picture; leave it out"
+                which = f"give some of {', '.join(known)}" if known else f"{self.shows} is one picture; leave it out"
                 raise SpecError("parts", f"parts has {part!r}: {which}")
         for head in self.heads:
             if not 0 <= head < self.spec.num_heads:
                 raise SpecError("heads", f"heads has {head}: heads count from 0 to {self.spec.num_heads - 1}")
         if len(set(self.heads)) < len(self.heads):
             raise SpecError("heads", "heads has a head twice: give each once")
+        for field in LINES:
+            if getattr(self.question, field, None) is not None:
+                raise SpecError(field, f"the question has {LINES[field]} of its own: give them to the figure's view")
 
     def moments(self, count: int) -> list[int]:
         """Which of 1 to ``count`` an animation shows: at most `frames`, evenly apart, the last one among them."""
         return sorted({-(-count * n // self.frames) for n in range(1, self.frames + 1)})
+
+
+def whole(figure: Figure) -> Figure:
+    """``figure`` with all cells of its maps."""
+    return msgspec.structs.replace(figure, view=msgspec.structs.replace(figure.view, rows=None, cols=None))
