@@ -195,6 +195,10 @@ class Controller(QObject):
     def run_job(self, job: Job) -> None:
         self._worker.run_job(job)
 
+    def drop_job(self, job: Job) -> bool:
+        """Take back a job that waits; whether it had not begun."""
+        return self._worker.drop_job(job)
+
     def wanted(self) -> tuple[AttentionSpec, View]:
         """What was last asked for, waiting behind the throttle or not."""
         snapshot = self._session.snapshot()

@@ -44,6 +44,7 @@ Shelf = MutableMapping[str, tuple[Question, Answer]]
 
 _ATTEMPTS = 3
 _COMPUTED = 0.7  # of an export's progress; the rest is painting and compressing
+_SCALED = 0.4  # of an animation of draws: each is computed for the colours of all, then again to be drawn
 
 
 class Cancelled(RuntimeError):  # noqa: N818 (nothing went wrong)
@@ -131,32 +132,31 @@ def write_figure(
         if cancelled():
             raise Cancelled
 
-    def computed(done: float) -> None:
-        step(_COMPUTED * done)
-
-    def written(done: float) -> None:
-        step(_COMPUTED + (1 - _COMPUTED) * done)
-
     with _engine_or_own(engine) as working:
         if moves:
-            _write_animation(path, figure, working, cancelled, computed, written)
+            _write_animation(path, figure, working, cancelled, step)
             return ()
-        drawing, remarks = drawing_of(figure, working, cancelled, computed, shelf)
+        drawing, remarks = drawing_of(figure, working, cancelled, lambda done: step(_COMPUTED * done), shelf)
     with PAINTING:
-        formats.write_drawing(path, drawing, figure.paper, remember(figure), written)
+        formats.write_drawing(
+            path, drawing, figure.paper, remember(figure), lambda done: step(_COMPUTED + (1 - _COMPUTED) * done)
+        )  # fmt: skip
     return remarks
 
 
 def _write_animation(
-    path: Path, figure: Figure, engine: Engine, cancelled: Callable[[], bool], computed: Callable[[float], object],
-    written: Callable[[float], object],
+    path: Path, figure: Figure, engine: Engine, cancelled: Callable[[], bool], step: Callable[[float], object]
 ) -> None:  # fmt: skip
     from attnviz.figure.formats.gif import check_animation, write_animation  # noqa: PLC0415 (as above)
 
     count = len(_states(figure)) if figure.animates not in ("rounds", "exam") else figure.frames
     check_animation(count, figure.paper.size)
-    images = (image_of(drawing, figure.paper) for drawing in moving(figure, engine, cancelled, computed))
-    write_animation(path, images, figure.seconds, remember(figure), written, count=count)
+    scaled = _SCALED if figure.animates == "re-rolls" else 0.0
+    drawings = moving(figure, engine, cancelled, lambda done: step(scaled * done))
+    images = (image_of(drawing, figure.paper) for drawing in drawings)
+    write_animation(
+        path, images, figure.seconds, remember(figure), lambda done: step(scaled + (1 - scaled) * done), count=count
+    )  # fmt: skip
 
 
 def image_of(drawing: Drawing, paper: Paper) -> QImage:
@@ -172,26 +172,31 @@ def moving(
     figure: Figure, engine: Engine, cancelled: Callable[[], bool] = lambda: False,
     step: Callable[[float], object] = lambda _share: None,
 ) -> Iterator[Drawing]:  # fmt: skip
-    """The drawings of an animation, one after the other; a single one where nothing moves. Raises as `write_figure`."""
+    """The drawings of an animation, one after the other; a single one where nothing moves. Raises as `write_figure`.
+
+    ``step`` is told the share that is done of what is computed before the first one.
+    """
     if figure.animates in ("rounds", "exam"):
         asked = figure.question
         question = asked if asked is not None and asked.name == STUDY_OF[figure.animates] else None
         moved = replace(figure, shows=figure.animates, question=question)
-        yield from _study_drawings(moved, engine, cancelled, step)
+        yield from _study_drawings(moved, engine, cancelled, lambda _share: None)
         return
-    figures = _on_one_scale(_states(figure), engine, cancelled)
-    for done, state in enumerate(figures):
-        drawing, _ = drawing_of(state, engine, cancelled)
-        yield drawing
-        step((done + 1) / len(figures))
+    for state in _on_one_scale(_states(figure), engine, cancelled, step):
+        yield drawing_of(state, engine, cancelled)[0]
 
 
-def _on_one_scale(figures: list[Figure], engine: Engine, cancelled: Callable[[], bool]) -> list[Figure]:
+def _on_one_scale(
+    figures: list[Figure], engine: Engine, cancelled: Callable[[], bool], step: Callable[[float], object]
+) -> list[Figure]:  # fmt: skip
     """``figures`` of draws with one bound of their colours: the same number keeps its colour from draw to draw."""
     first = figures[0]
     if first.animates != "re-rolls" or first.paper.bound is not None:
         return figures
-    highs = [drawing.high for drawing, _ in (_heads_drawing(state, engine, cancelled) for state in figures)]
+    highs = []
+    for done, state in enumerate(figures, 1):
+        highs.append(_heads_drawing(state, engine, cancelled)[0].high)
+        step(done / len(figures))
     if None in highs or len(set(highs)) == 1:
         return figures
     paper = replace(first.paper, bound=max(high for high in highs if high is not None))
