@@ -11,6 +11,7 @@ from typing import Any, Final
 import click
 import msgspec
 
+from attnviz.cli.progress import progress
 from attnviz.figures import PICTURES, Figure
 from attnviz.options.figure import clipped, figure_for, figure_options
 from attnviz.screens import use_offscreen
@@ -124,7 +125,9 @@ def _write(
         from PySide6.QtGui import QGuiApplication
 
         application = QGuiApplication.instance() or QGuiApplication(["attnviz"])
-        for remark in rendering.write_figure(image, figure, engine):
+        with progress(image.name) as tell:
+            remarks = rendering.write_figure(image, figure, engine, progress=lambda share: tell(f"{100 * share:.0f} %"))
+        for remark in remarks:
             say(remark)
         del application
 
