@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final, Literal, get_args
 
 import msgspec
@@ -19,6 +21,22 @@ is apart. *gallery*: every mask. *row*: one row with its bars. The others are pl
 
 SHOWS: Final = get_args(Shows)
 
+PARTS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "a-b": ("maps",),
+        "difference": ("maps", "apart", "sides", "heads"),
+        "gallery": ("maps", "limits", "hidden-row"),
+        "dropout": ("sums", "errors", "vanished", "maps"),
+        "heads-study": ("forms", "ladder", "product"),
+        "rounds": ("map", "row", "costs"),
+        "exam": ("losses", "table", "maps"),
+        "future-share": ("curve", "table"),
+        "forms": ("same", "times", "costs"),
+        "leaks": ("map", "verdicts"),
+    }
+)
+"""What a figure of a study is made of, by what it shows. Not every answer has all of them."""
+
 Animates = Literal["nothing", "stages", "re-rolls", "rounds", "exam"]
 """What moves from one picture of an animation to the next: the stage, the draw of dropout, the tokens that are written,
 the steps of training."""
@@ -35,7 +53,8 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     ``spec`` and ``view`` say what is computed and looked at, as in the window. ``heads`` are some of them, () the
     view's: one or all. ``row`` is the query that a *row*, a *gallery* and some studies look at, None for the last.
     ``beside`` is B of *a-b* and *difference*, A is ``spec``; of a *row* it is the state before. ``question`` is the
-    whole question of a study, None for the one that ``spec`` and its defaults make. ``animates`` says what moves in a
+    whole question of a study, None for the one that ``spec`` and its defaults make; ``parts`` are those of `PARTS` that
+    stand on the sheet, () all that have room. ``animates`` says what moves in a
     file of several pictures, of which there are at most ``frames``, each for ``seconds``.
     """
 
@@ -47,6 +66,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     row: int | None = None
     beside: AttentionSpec | None = None
     question: Question | None = None
+    parts: tuple[str, ...] = ()
     animates: Animates = "nothing"
     frames: int = 12
     seconds: float = 0.8
@@ -64,6 +84,11 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
             raise SpecError("beside", f"{self.shows} compares two states: say what differs in the other one")
         if self.row is not None and self.row < 0:
             raise SpecError("row", f"row is {self.row}: rows count from 0")
+        for part in self.parts:
+            known = PARTS.get(self.shows, ())
+            if part not in known:
+                which = f"give some of {', '.join(known)}" if known else f"{self.shows} is one picture; leave it out"
+                raise SpecError("parts", f"parts has {part!r}: {which}")
         for head in self.heads:
             if not 0 <= head < self.spec.num_heads:
                 raise SpecError("heads", f"heads has {head}: heads count from 0 to {self.spec.num_heads - 1}")

@@ -10,7 +10,7 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QImage, QPainter
 
 from attnviz import colour
-from attnviz.figure import cells, layout, marks, paint, peeking
+from attnviz.figure import cells, colour_bars, layout, marks, paint, peeking
 from attnviz.figure.fitting import fitted
 from attnviz.figure.fonts import draw_text, elided, load_fonts, sized, text_width, undrawable
 from attnviz.frames import CellClass, Counts, Finished, Frame, Outline, Scale, StageShape
@@ -418,19 +418,19 @@ def test_what_a_drawn_mask_hides_is_not_called_peeking_while_it_is_off():
 @pytest.mark.parametrize("bound", [0.89, 0.0123, 0.000456, 1.0, 128.0])
 def test_the_colour_bars_numbers_are_never_cut(bound, monkeypatch):
     texts = []
-    draw = paint.draw_text
+    draw = colour_bars.draw_text
 
     def recorded(painter, rect, flags, text):
         texts.append((text, text_width(painter.font(), text), rect.width()))
         draw(painter, rect, flags, text)
 
-    monkeypatch.setattr(paint, "draw_text", recorded)
+    monkeypatch.setattr(colour_bars, "draw_text", recorded)
     load_fonts()
     plan = layout.figure_layout(layout.Subject(6, 3, 4.0, 0.6), 1, (700, 360))
     frame = frame_of(np.full((6, 3), bound), scale=Scale(-bound, bound, diverging=True), stage="inputs")
     image = QImage(700, 360, QImage.Format.Format_RGB32)
     painter = QPainter(image)
-    paint.paint_colour_bar(painter, plan, frame, View(), paint.LIGHT)
+    colour_bars.paint_colour_bar(painter, plan, frame, View(), paint.LIGHT)
     painter.end()
     numbers = texts[:-1]  # the last is the caption
     assert all(width <= room + 0.5 for _, width, room in numbers), numbers

@@ -1,5 +1,7 @@
 """Every study's figure, from its real answer, at every size and in every theme."""
 
+from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 
 import msgspec
@@ -12,7 +14,7 @@ from attnviz.engine import Engine
 from attnviz.figure.cells import with_grounds
 from attnviz.figure.studies import drawing_of
 from attnviz.figure_questions import question_of
-from attnviz.figures import Figure
+from attnviz.figures import PARTS, Figure
 from attnviz.frames import CellClass, Outline, shown_class
 from attnviz.questions.exam import ExamQuestion
 from attnviz.questions.forms import FormsQuestion
@@ -216,3 +218,33 @@ def test_the_row_is_the_last_one_and_the_head_the_views():
 def test_another_studys_answer_is_refused(qapp):
     with pytest.raises(TypeError, match="needs a GalleryAnswer"):
         drawing_of(FIGURES["gallery"], answered("exam"))
+
+
+# --------------------------------------------------------------------------------------------------------------- parts
+
+
+@pytest.mark.parametrize("name", [name for name in FIGURES if " of " not in name])
+def test_a_part_asked_for_stands_there_alone(qapp, name):
+    figure, there = FIGURES[name], []
+    for part in PARTS[figure.shows]:
+        with suppress(SpecError):  # not every answer has all
+            there.append(
+                drawing_of(msgspec.structs.replace(figure, parts=(part,)), answered(name), outlined(name)).shown
+            )
+    assert all(len(shown) == 1 for shown in there)
+    whole = drawing_of(figure, answered(name), outlined(name))
+    assert len(there) == len(set(there)) >= len(whole.shown)  # each part has a name of its own
+
+
+def test_a_part_that_this_answer_has_not_is_told(qapp):
+    figure = msgspec.structs.replace(FIGURES["difference"], parts=("heads",))
+    answer = answered("difference")
+    with pytest.raises(SpecError, match="parts is heads, but this difference has maps, "):
+        drawing_of(figure, replace(answer, heads=answer.heads[:1]))
+
+
+def test_a_part_that_is_not_there_is_refused():
+    with pytest.raises(SpecError, match="give some of maps, limits, hidden-row"):
+        Figure(shows="gallery", parts=("table",))
+    with pytest.raises(SpecError, match="heads is one picture"):
+        Figure(parts=("maps",))

@@ -19,7 +19,7 @@ from test_spec import specs
 import attnviz
 from attnviz.figure.formats import write_drawing
 from attnviz.figure.formats.gif import write_animation
-from attnviz.figures import SHOWS, Figure
+from attnviz.figures import PARTS, SHOWS, Figure
 from attnviz.files import FileProblem
 from attnviz.questions.compare import CompareQuestion
 from attnviz.questions.dropout import DropoutQuestion
@@ -72,7 +72,9 @@ def figures(draw):
     spec, shows = draw(specs()), draw(st.sampled_from(SHOWS))
     heads = tuple(draw(st.lists(st.integers(0, spec.num_heads - 1), unique=True)))
     beside = draw(specs()) if shows in ("a-b", "difference") or draw(st.booleans()) else None
+    parts = draw(st.lists(st.sampled_from(PARTS[shows]), unique=True)) if shows in PARTS else []
     return Figure(
+        parts=tuple(parts),
         spec=spec, view=View(head=draw(st.sampled_from([None, 0]))), paper=draw(papers), shows=shows, heads=heads,
         row=draw(st.none() | st.integers(0, 1 << 20)), beside=beside, question=draw(st.sampled_from(QUESTIONS)),
     )  # fmt: skip

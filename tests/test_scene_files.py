@@ -16,7 +16,7 @@ from test_remembered import papers
 from test_spec import spans, specs
 
 from attnviz.figure_questions import question_of
-from attnviz.figures import ANIMATES, SHOWS, Figure
+from attnviz.figures import ANIMATES, PARTS, SHOWS, Figure
 from attnviz.files import FileProblem
 from attnviz.lesson_files import scene
 from attnviz.questions.dropout import DropoutQuestion
@@ -246,7 +246,9 @@ def figures(draw):
         norm=draw(st.sampled_from(["auto", "unit"])), pooling=draw(st.sampled_from(["max", "share"])),
     )  # fmt: skip
     beside = draw(specs()) if shows in ("a-b", "difference") or draw(st.booleans()) else None
+    parts = draw(st.lists(st.sampled_from(PARTS[shows]), unique=True)) if shows in PARTS else []
     return Figure(
+        parts=tuple(parts),
         spec=spec, view=view, paper=draw(papers), shows=shows, heads=heads, row=draw(st.none() | st.integers(0, 99)),
         beside=beside, animates=draw(st.sampled_from(ANIMATES)), frames=draw(st.integers(1, 500)),
         seconds=draw(st.floats(0.02, 600)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -27,7 +28,7 @@ from attnviz.spec import Paper
 
 _TITLE, _PRINTED_TITLE, _SENTENCE, _SECOND, _SMALL = 22, 16, 16, 14, 13
 _PRINTED_SENTENCE: Final = 13
-_LARGER: Final = (1.3, 1.2, 1.1)
+_LARGER: Final = (1.5, 1.3, 1.2, 1.1)
 """Blocks with much room on a slide are drawn so much larger, type and all."""
 
 _SMALLEST: Final = 0.3
@@ -224,6 +225,8 @@ class _Layout:
         head: Sequence[_Line], foot: _Foot, blocks: Sequence[Block], unit: float, boxes: Sequence[Box],
         left_out: Sequence[str],
     ) -> _Plan:  # fmt: skip
+        spare = max(foot.top - max(box.bottom for box in boxes), 0.0)
+        boxes = [box.moved(0, math.floor(spare / 3)) for box in boxes]  # what needs less room stands near the middle
         placed = tuple(zip(blocks, boxes, strict=True))
         return _Plan((*head, *foot.lines), foot.swatches, placed, unit, tuple(left_out))
 
@@ -267,10 +270,17 @@ class _Layout:
         said = [*(note for _, note in notes), *self.contents.captions] if self.paper.caption else []
         count = sum(len(wrapped(font, text, self.width)) for text in said)
         swatches, rows = self._swatches(blocks) if self.paper.legend else ((), 0)
+        used = max((one.box.right for one in swatches), default=0.0) - self.margin + 24 * unit
+        beside = rows == count == 1 and used + text_width(font, said[0]) + 1 <= self.width
         edge = self.margin * 0.6
-        y = self.paper.height - edge - (count + rows) * self.line
+        y = self.paper.height - edge - (1 if beside else count + rows) * self.line
         placed = tuple(_Swatch(one.kind, one.words, one.box.moved(0, y)) for one in swatches)
         lines: list[_Line] = []
+        if beside:  # a word or two of origin need no line of their own
+            wide = text_width(font, said[0]) + 1
+            place = Box(self.margin + self.width - wide, y, wide, self.line)
+            lines.append(_Line(said[0], place, font, "muted"))
+            return _Foot(tuple(lines), placed, y - 8 * unit)
         top = y + rows * self.line
         for text in said:
             top = self._add(lines, text, font, "muted", top, self.line)

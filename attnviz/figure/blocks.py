@@ -39,9 +39,12 @@ Range = tuple[float, float]
 class Block(Protocol):
     """A part of a figure.
 
-    ``name`` says what it is where there is no room for it; ``weight`` how much of the sheet it deserves.
+    ``part`` is its name among `figures.PARTS`, ``name`` says what it is where there is no room for it; ``weight`` how
+    much of the sheet it deserves.
     """
 
+    @property
+    def part(self) -> str: ...
     @property
     def name(self) -> str: ...
     @property
@@ -121,6 +124,7 @@ class PlotBlock:
     name: str
     words: Headed = Headed()
     weight: float = 1.0
+    part: str = ""
 
     @property
     def comfort(self) -> float:
@@ -168,6 +172,7 @@ class TableBlock:
     name: str
     words: Headed = Headed()
     weight: float = 0.6
+    part: str = ""
 
     @property
     def comfort(self) -> float:
@@ -218,6 +223,7 @@ class CountsBlock:
     name: str
     words: Headed = Headed()
     weight: float = 0.5
+    part: str = ""
 
     @property
     def comfort(self) -> float:
@@ -254,6 +260,7 @@ class LeakBlock:
     tokens: tuple[str, ...] = ()
     words: Headed = Headed()
     weight: float = 2.0
+    part: str = ""
 
     @property
     def comfort(self) -> float:
@@ -296,6 +303,7 @@ class FormsBlock:
     name: str
     lit: str = ""
     weight: float = 1.0
+    part: str = ""
 
     @property
     def comfort(self) -> float:

@@ -60,14 +60,11 @@ def plain_panels(subject: Subject, unit: float) -> Arrange:
 
 def _edged_grid(area: Box, subject: Subject, count: int, unit: float) -> list[PanelLayout] | None:
     """Panels whose rows are named at the left of the grid and whose columns above it; None where they do not fit."""
-    px, gap = 12 * unit, 6 * unit
+    px = 12 * unit
     subject = subject if count <= LABELLED_UP_TO else replace(subject, sums=False)
-    left = min(subject.row_ems * px, area.width * 0.2) + gap
     inner = partial(inner_panel, subject=subject, unit=unit, label_px=px)
     for slanted in (False, True):
-        length = min(subject.column_ems, SLANTED_EMS) * px if slanted else 0.0
-        top = SIN * length + COS * px + gap if slanted else px * 1.6
-        lean = COS * length
+        left, top, lean = sizes = edges_of(subject, area.width, px, unit, slanted=slanted)
         room = Box(area.x + left, area.y + top, area.width - left - lean, area.height - top)
         if room.width < area.width / 2 or room.height < area.height / 2:
             return None
@@ -81,13 +78,28 @@ def _edged_grid(area: Box, subject: Subject, count: int, unit: float) -> list[Pa
         return None
     edges = min(panel.map_rect.x for panel in panels), min(panel.map_rect.y for panel in panels)
     last = max(panel.map_rect.x for panel in panels)
-    return [_with_edges(panel, edges, last, (left, top, lean), slanted) for panel in panels]
+    return [with_edges(panel, edges, last, sizes, slanted=slanted) for panel in panels]
 
 
-def _with_edges(
-    panel: PanelLayout, edges: tuple[float, float], last: float, sizes: tuple[float, float, float], slanted: bool
+def edges_of(subject: Subject, width: float, px: float, unit: float, *, slanted: bool) -> tuple[float, float, float]:
+    """What names along a grid's edges take at the left and above, and how far slanted ones lean beyond the last map.
+
+    They are ``px`` pixels high, the grid with them ``width`` pixels wide.
+    """
+    gap = 6 * unit
+    left = min(subject.row_ems * px, width * 0.2) + gap
+    length = min(subject.column_ems, SLANTED_EMS) * px if slanted else 0.0
+    return left, SIN * length + COS * px + gap if slanted else px * 1.6, COS * length
+
+
+def with_edges(
+    panel: PanelLayout, edges: tuple[float, float], last: float, sizes: tuple[float, float, float], *, slanted: bool
 ) -> PanelLayout:
-    """The panel with the labels that it bears at the grid's left and upper edge, its title above them."""
+    """The panel with the labels that it bears at the grid's left and upper edge, its title above them.
+
+    The ``edges`` are where the first maps' cells begin, ``last`` where those of the last column do, the ``sizes``
+    those of `edges_of`.
+    """
     place, (left, top, lean), gap = panel.map_rect, sizes, 6 * panel.unit
     feet = 0.2 * panel.label_px if slanted else 0.0
     if place.x == edges[0]:

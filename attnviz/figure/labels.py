@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 from attnviz.frames import Outline
@@ -52,6 +53,7 @@ def axis_labels(outline: Outline) -> tuple[Labels, Labels]:
     return rows, Labels(outline.dims if named else (), 0, n_cols)
 
 
+@lru_cache(maxsize=4096)  # the same few names are measured for each of many layouts
 def text_ems(text: str) -> float:
     """Width of ``text`` in ems, estimated from above without a font: wide characters 1 em, others by kind."""
     return sum(_char_ems(char) for char in text)

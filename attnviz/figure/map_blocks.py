@@ -1,8 +1,9 @@
-"""Several maps that belong together: one grid of them, and one colour bar where they share a scale."""
+"""Several maps that belong together: one grid of them, and their colour bars."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -11,27 +12,32 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QPainter
 
 from attnviz.colour import quantity_ticks
-from attnviz.figure.blocks import GAP, LINE, Headed, Range, paint_lines
+from attnviz.figure.blocks import LINE, Headed, Range, paint_lines
+from attnviz.figure.colour_bars import (
+    LEVEL_HEIGHT,
+    bar_words,
+    level_strip,
+    level_words_width,
+    paint_colour_bar,
+    paint_level_bar,
+)
 from attnviz.figure.fonts import sized, text_width
-from attnviz.figure.grids import shifted
-from attnviz.figure.matrix_map import CAPTION_PX, TITLE_PX, Matrix, hatch_below, paint_map, place_of
-from attnviz.figure.paint import paint_colour_bar
-from attnviz.figure.places import Box, FigureLayout, PanelLayout
+from attnviz.figure.map_grids import LEAST, MapCell, MapGrid, best_grid, plain_grid
+from attnviz.figure.matrix_map import CAPTION_PX, Matrix, hatch_below, paint_map
+from attnviz.figure.places import Box, FigureLayout
 from attnviz.figure.styles import Style
-from attnviz.figure.words import wrapped
-from attnviz.frames import CellClass, shown_class
+from attnviz.frames import CellClass, Frame, shown_class
 from attnviz.spec import Paper, View
 
-_LEAST: Final = 42.0
-"""Pixels a side, × unit, below which a map says nothing."""
-
 _LEAST_CELL: Final = 7.0  # of a map whose rows are named
-_TIGHT: Final = 84.0
-"""Maps smaller than this have brief words around them."""
-
 _AT_EASE: Final = 150.0
 _BAR: Final = 60.0  # without its ticks' words
 _BAR_HIGH: Final = 320.0
+_LEVEL_LONG, _LEVEL_SHORT = 260.0, 80.0
+_ABOVE_LEVEL: Final = 12.0
+_WORTH_MOVING: Final = 1.08
+"""Colour bars leave the maps' right side where that makes the maps so much larger."""
+
 _CENTRE = Qt.AlignmentFlag.AlignHCenter
 
 
@@ -39,7 +45,7 @@ _CENTRE = Qt.AlignmentFlag.AlignHCenter
 class MapsBlock:
     """``maps`` in a grid. ``view`` says in which colours.
 
-    ``bars`` are colour bars beside them: each the number of a map whose scale it shows, and what it measures in words,
+    ``bars`` are their colour bars: each the number of a map whose scale it shows, and what it measures in words,
     "" for what the map's stage says.
     """
 
@@ -49,6 +55,7 @@ class MapsBlock:
     bars: tuple[tuple[int, str], ...] = ((0, ""),)
     words: Headed = field(default_factory=Headed)
     weight: float = 2.0
+    part: str = ""
 
     @property
     def comfort(self) -> float:
@@ -62,7 +69,8 @@ class MapsBlock:
         low, high = least, 3 * least
         for _ in range(5):  # to a height at which the maps can be read
             middle = (low + high) / 2
-            if self.worth((width, middle), unit) >= self._least_area:
+            room = Box(0, 0, width - self._bars_width(unit), middle - self.words.height(width, unit))
+            if plain_grid(self.maps, room, unit).total >= self._least_area * unit**2:
                 high = middle
             else:
                 low = middle
@@ -72,14 +80,12 @@ class MapsBlock:
     def _least_area(self) -> float:
         """Below this the maps say nothing."""
         rows = [min(one.frame.rows[1], 24) if one.outline.tokens else 0 for one in self.maps]
-        return sum(max(_LEAST, _LEAST_CELL * count) ** 2 for count in rows)
+        return sum(max(LEAST, _LEAST_CELL * count) ** 2 for count in rows)
 
     def worth(self, size: tuple[float, float], unit: float) -> float:
         room = Box(0, 0, size[0], max(size[1] - self.words.height(size[0], unit), 1.0))
-        grid = _best(self.shown(None), _beside(room, self._bars_width(unit)), unit)
-        if _least(grid) < 0:
-            return 1.0
-        return max(sum(cell.place.map_rect.width * cell.place.map_rect.height for cell in grid) / unit**2, 1.0)
+        grid = self._plan(room, unit, None).grid
+        return max(grid.total / unit**2, 1.0)
 
     def shown(self, paper: Paper | None) -> tuple[Matrix, ...]:
         """The maps as the paper has them: without names of tokens where it has no labels."""
@@ -99,8 +105,48 @@ class MapsBlock:
         order = (CellClass.MASKED, CellClass.ZERO, CellClass.DROPPED, CellClass.PADDED, CellClass.NAN)
         return (*(kind for kind in order if kind in kinds), *((None,) if red else ()))
 
+    def paint(self, painter: QPainter, box: Box, style: Style, unit: float, paper: Paper) -> None:
+        room = self.words.paint(painter, box, style, unit)
+        plan = self._plan(room, unit, paper)
+        for number, cell in enumerate(plan.grid.cells):
+            _paint_cell(painter, cell, plan.grid.row_of(number), style, unit, paper)
+        for (number, words), place in zip(self.bars, plan.bars, strict=False):
+            self._paint_bar(painter, place, self.maps[number].frame, words, style, unit, level=plan.level)
+
+    def places(self, box: Box, unit: float, paper: Paper) -> tuple[tuple[Matrix, Box], ...]:
+        """Each map, and where its cells lie when it is painted into ``box``."""
+        grid = self._plan(self.words.inner(box, unit), unit, paper).grid
+        return tuple((cell.matrix, cell.place.map_rect) for cell in grid.cells)
+
+    # ----------------------------------------------------------------------------------------------------------- bars
+
+    def _plan(self, room: Box, unit: float, paper: Paper | None) -> _Plan:
+        """Where maps and colour bars lie in ``room``: the bars beside the maps, below, or where a map is missing."""
+        maps = self.shown(paper)
+        if paper is not None and not paper.colour_bar:
+            return _centred(best_grid(maps, room, unit), 0.0, room)
+        wide = self._bars_width(unit)
+        beside = best_grid(maps, _resized(room, width=room.width - wide), unit)
+        whole = best_grid(maps, room, unit)
+        hole = whole.hole
+        if hole is not None and hole.width >= wide and whole.merit >= beside.merit > 0:
+            plan = _centred(whole, 0.0, room)
+            hole = plan.grid.hole or hole
+            return replace(plan, bars=self._upright(hole.x, hole, unit))
+        level = _resized(room, height=room.height - (_ABOVE_LEVEL + LEVEL_HEIGHT) * unit)
+        below = best_grid(maps, level, unit)
+        if below.merit >= _WORTH_MOVING * beside.merit > 0:
+            plan = _centred(below, 0.0, room)
+            bars = self._level(plan.grid, room, unit)
+            if bars is not None:
+                return replace(plan, bars=bars, level=True)
+        plan = _centred(beside, wide, room)
+        cells = plan.grid.cells
+        right = max(cell.edges(unit)[1] for cell in cells)
+        return replace(plan, bars=self._upright(right, _around(cells), unit, room))
+
     def _bar_width(self, unit: float) -> float:
-        """What a colour bar needs with its widest tick and its words."""
+        """What an upright bar needs with its widest tick and its words."""
         font = sized(12 * unit)
         ticks = [words for place, _ in self.bars for _, words in quantity_ticks(self.maps[place].frame.scale)]
         return _BAR * unit + max((text_width(font, words) for words in ticks), default=0.0)
@@ -108,141 +154,96 @@ class MapsBlock:
     def _bars_width(self, unit: float) -> float:
         return self._bar_width(unit) * len(self.bars)
 
-    def paint(self, painter: QPainter, box: Box, style: Style, unit: float, paper: Paper) -> None:
-        room = self.words.paint(painter, box, style, unit)
-        bars, wide = self.bars if paper.colour_bar else (), self._bar_width(unit)
-        grid = self._grid_in(room, unit, paper)
-        for cell in grid:
-            cell.paint(painter, style, unit, paper)
-        right = max(cell.right(unit) for cell in grid)
-        for place, bar in enumerate(bars):
-            self._paint_bar(painter, grid, right + place * wide, room, style, unit, bar)
+    def _upright(self, left: float, beside: Box, unit: float, room: Box | None = None) -> tuple[Box, ...]:
+        """Columns of upright bars from ``left`` on, as high as what they stand ``beside``."""
+        room, wide, cells = room or beside, self._bar_width(unit), beside
+        high = min(max(min(cells.height, _BAR_HIGH * unit), 110 * unit), room.height)
+        y = min(max(cells.y + cells.height / 2 - high / 2, room.y), room.bottom - high)
+        gap = 14 * unit
+        return tuple(Box(left + n * wide + gap, y, wide - gap, high) for n in range(len(self.bars)))
 
-    def places(self, box: Box, unit: float, paper: Paper) -> tuple[tuple[Matrix, Box], ...]:
-        """Each map, and where its cells lie when it is painted into ``box``."""
-        room = self.words.inner(box, unit)
-        return tuple((cell.matrix, cell.place.map_rect) for cell in self._grid_in(room, unit, paper))
-
-    def _grid_in(self, room: Box, unit: float, paper: Paper) -> list[_Cell]:
-        """The maps in the middle of ``room``, the colour bars' columns at their right."""
-        wide = self._bar_width(unit) * len(self.bars) if paper.colour_bar else 0.0
-        grid = _best(self.shown(paper), _beside(room, wide), unit)
-        left, right = min(cell.box.x for cell in grid), max(cell.right(unit) for cell in grid)
-        spare = max(room.right - right - wide, 0) / 2 - max(left - room.x, 0) / 2
-        return [cell.moved(spare) for cell in grid]
+    def _level(self, grid: MapGrid, room: Box, unit: float) -> tuple[Box, ...] | None:
+        """Level bars below the maps that they are of, in the middle; None where there is no room for one."""
+        cells, found = grid.cells, []
+        y = max(cell.low + len(cell.caption) * LINE * unit for cell in cells) + _ABOVE_LEVEL * unit
+        if y + LEVEL_HEIGHT * unit > room.bottom + 1:
+            return None
+        ends = [*(place for place, _ in self.bars[1:]), len(cells)]
+        one_row = len(cells) <= grid.columns
+        whole = _around(cells)
+        for n, ((place, words), end) in enumerate(zip(self.bars, ends, strict=True)):
+            share = whole.width / len(self.bars)
+            own = Box(whole.x + n * share, y, share - 10 * unit, 0)
+            if one_row:
+                own = _around(cells[place:end])
+            frame = self.maps[place].frame
+            wide = level_words_width(words or bar_words(frame, self.view), unit) + _LEVEL_LONG * unit
+            if own.width < wide - (_LEVEL_LONG - _LEVEL_SHORT) * unit:
+                return None
+            wide = min(wide, own.width)
+            found.append(Box(own.x + (own.width - wide) / 2, y, wide, LEVEL_HEIGHT * unit))
+        return tuple(found)
 
     def _paint_bar(
-        self, painter: QPainter, grid: list[_Cell], right: float, room: Box, style: Style, unit: float,
-        bar: tuple[int, str],
+        self, painter: QPainter, box: Box, frame: Frame, words: str, style: Style, unit: float, *, level: bool
     ) -> None:  # fmt: skip
-        top = min(cell.place.map_rect.y for cell in grid)
-        low = max(cell.place.map_rect.bottom for cell in grid)
-        high = min(max(min(low - top, _BAR_HIGH * unit), 110 * unit), room.height)
-        y = min(max((top + low) / 2 - high / 2, room.y), room.bottom - high)
-        column = Box(right + 14 * unit, y, self._bar_width(unit) - 14 * unit, high)
-        strip = Box(column.x, y + 7 * unit, 13 * unit, high - 14 * unit)
-        nothing = Box(0, 0, 0, 0)
-        plan = FigureLayout((room.right, room.bottom), (), strip, column, nothing, (), (), unit)
-        frame = self.maps[bar[0]].frame
-        paint_colour_bar(painter, plan, frame, self.view, style, bar[1])
+        if level:
+            words = words or bar_words(frame, self.view)
+            paint_level_bar(painter, box, frame, self.view, style, unit, words)
+            strip = level_strip(box, words, unit)
+            below = QRectF(strip.x, strip.y, strip.width / 2, strip.height)
+        else:
+            strip, nothing = Box(box.x, box.y + 7 * unit, 13 * unit, box.height - 14 * unit), Box(0, 0, 0, 0)
+            plan = FigureLayout((box.right, box.bottom), (), strip, box, nothing, (), (), unit)
+            paint_colour_bar(painter, plan, frame, self.view, style, words)
+            below = QRectF(strip.x, strip.y + strip.height / 2, strip.width, strip.height / 2)
         if style.grey and frame.scale.diverging:
-            hatch_below(painter, [QRectF(strip.x, strip.y + strip.height / 2, strip.width, strip.height / 2)], unit)
+            hatch_below(painter, [below], unit)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Cell:
-    """One map with its words in a grid."""
+class _Plan:
+    """Where maps and colour bars lie; the bars upright, or ``level``."""
 
-    matrix: Matrix
-    box: Box
-    place: PanelLayout
-    title: tuple[str, ...]
-    caption: tuple[str, ...]
-    fits: bool = True
-    title_px: float = TITLE_PX
-
-    def right(self, unit: float) -> float:
-        """Where the map, or the words around it, end."""
-        words = [text_width(sized(self.title_px * unit), line) for line in self.title]
-        words += [text_width(sized(CAPTION_PX * unit), line) for line in self.caption]
-        parts = max(part.right for part in self.place.boxes)
-        return max(parts, self.box.x + (self.box.width + max(words, default=0.0)) / 2)
-
-    def moved(self, dx: float) -> _Cell:
-        dx = math.floor(dx)
-        return replace(self, box=self.box.moved(dx, 0), place=shifted(self.place, dx))
-
-    def paint(self, painter: QPainter, style: Style, unit: float, paper: Paper) -> None:
-        line, place = LINE * unit, self.place
-        painter.setFont(sized(self.title_px * unit))
-        painter.setPen(style.ink)
-        high = min(part.y for part in place.boxes)
-        top = max(high - len(self.title) * line - 2 * unit, self.box.y)
-        paint_lines(painter, Box(self.box.x, top, self.box.width, high - top), self.title, line, _CENTRE)
-        paint_map(painter, place, self.matrix, style, unit, numbers=paper.numbers, decimals=paper.decimals)
-        painter.setFont(sized(CAPTION_PX * unit))
-        painter.setPen(style.muted)
-        low = max(part.bottom for part in place.boxes) + 3 * unit
-        paint_lines(painter, Box(self.box.x, low, self.box.width, line), self.caption, line, _CENTRE)
+    grid: MapGrid
+    bars: tuple[Box, ...] = ()
+    level: bool = False
 
 
-def _beside(box: Box, width: float) -> Box:
-    """What is left of ``box`` beside ``width`` pixels at its right."""
-    return Box(box.x, box.y, max(box.width - width, 1.0), box.height)
+def _centred(grid: MapGrid, wide: float, room: Box) -> _Plan:
+    """``grid`` and the ``wide`` pixels at its right in the middle of ``room``."""
+    boxes = [part for cell in grid.cells for part in (*cell.place.boxes,)]
+    left, right = min(box.x for box in boxes), max(box.right for box in boxes)
+    spare = max(room.right - right - wide, 0) / 2 - max(left - room.x, 0) / 2
+    return _Plan(grid.moved(spare))
 
 
-def _best(maps: tuple[Matrix, ...], room: Box, unit: float) -> list[_Cell]:
-    """The grid in which the smallest map is largest, with brief words where it is small all the same."""
-    grid = _largest(maps, room, unit)
-    if _least(grid) >= (_TIGHT * unit) ** 2 or any(one.brief is None for one in maps):
-        return grid
-    brief = tuple(
-        replace(one, title=one.brief[0], caption=one.brief[1], sums_words="") for one in maps if one.brief is not None
-    )
-    return _largest(brief, room, unit, CAPTION_PX)
+def _around(cells: Sequence[MapCell]) -> Box:
+    """The smallest box around the maps' own cells."""
+    places = [cell.place.map_rect for cell in cells]
+    x, y = min(place.x for place in places), min(place.y for place in places)
+    return Box(x, y, max(place.right for place in places) - x, max(place.bottom for place in places) - y)
 
 
-def _largest(maps: tuple[Matrix, ...], room: Box, unit: float, title_px: float = TITLE_PX) -> list[_Cell]:
-    grids = [(_grid(maps, room, unit, columns, title_px), columns) for columns in range(1, len(maps) + 1)]
-    most = max(_least(grid) for grid, _ in grids)
-    near = [pair for pair in grids if _least(pair[0]) >= (0.85 * most if most > 0 else most)]
-    return min(near, key=lambda pair: (-len(maps) % pair[1], -_least(pair[0])))[0]  # no holes, if they cost little
+def _resized(box: Box, *, width: float | None = None, height: float | None = None) -> Box:
+    """``box`` with another width or height, of a pixel at least."""
+    wide, high = (own if new is None else new for own, new in ((box.width, width), (box.height, height)))
+    return Box(box.x, box.y, max(wide, 1.0), max(high, 1.0))
 
 
-def _least(grid: list[_Cell]) -> float:
-    """The area of the smallest map; negative where words have no room."""
-    areas = [cell.place.map_rect.width * cell.place.map_rect.height for cell in grid]
-    return min(areas) if all(cell.fits for cell in grid) else -1.0
-
-
-def _captions(maps: tuple[Matrix, ...], wide: float, high: float, unit: float) -> list[tuple[str, ...]]:
-    """The lines below each map; where row sums have no room in about ``wide`` × ``high`` pixels, words say them."""
-    room = Box(0, 0, wide, max(high, 1.0))
-    said = [
-        " · ".join(filter(None, (one.sums_words, one.caption)))
-        if one.sums_words and place_of(room, one, unit).sums is None
-        else one.caption
-        for one in maps
-    ]
-    return [wrapped(sized(CAPTION_PX * unit), text, wide) for text in said]
-
-
-def _grid(maps: tuple[Matrix, ...], room: Box, unit: float, columns: int, title_px: float) -> list[_Cell]:
-    rows = -(-len(maps) // columns)
-    gap = GAP * unit * 0.8
-    wide, high = (room.width - gap * (columns - 1)) / columns, (room.height - gap * (rows - 1)) / rows
-    wide, high = max(wide, 1.0), max(high, 1.0)
-    titles = [wrapped(sized(title_px * unit), one.title, wide) for one in maps]
-    cells, summed = [], any(one.frame.row_sums is not None for one in maps)
-    captions = _captions(maps, wide, high - 3 * LINE * unit, unit)
-    for n, one in enumerate(maps):
-        row, column = divmod(n, columns)
-        beside = range(row * columns, min((row + 1) * columns, len(maps)))
-        above = max(len(titles[m]) for m in beside) * LINE * unit + 2 * unit
-        below = max(len(captions[m]) for m in beside) * LINE * unit + 3 * unit
-        box = Box(room.x + column * (wide + gap), room.y + row * (high + gap), wide, high)
-        inner = Box(box.x, box.y + above, wide, max(high - above - below, 1.0))
-        fits = high - above - below >= _LEAST * unit / 2
-        place = place_of(inner, one, unit, beside_sums=summed)
-        cells.append(_Cell(one, box, place, titles[n], captions[n], fits, title_px))
-    return cells
+def _paint_cell(
+    painter: QPainter, cell: MapCell, row: Sequence[MapCell], style: Style, unit: float, paper: Paper
+) -> None:  # fmt: skip
+    """A map with its title and caption, which stand level with those of the others in its ``row``."""
+    line, wide = LINE * unit, cell.box.width
+    left = cell.middle(unit) - wide / 2
+    painter.setFont(sized(cell.title_px * unit))
+    painter.setPen(style.ink)
+    high = min(one.top for one in row)
+    top = max(high - len(cell.title) * line - 2 * unit, cell.box.y)
+    paint_lines(painter, Box(left, top, wide, high - top), cell.title, line, _CENTRE)
+    paint_map(painter, cell.place, cell.matrix, style, unit, numbers=paper.numbers, decimals=paper.decimals)
+    painter.setFont(sized(CAPTION_PX * unit))
+    painter.setPen(style.muted)
+    low = max(one.low for one in row) + 3 * unit
+    paint_lines(painter, Box(left, low, wide, line), cell.caption, line, _CENTRE)

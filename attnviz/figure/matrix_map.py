@@ -121,18 +121,24 @@ def place_of(outer: Box, matrix: Matrix, unit: float = 1.0, *, beside_sums: bool
 
     A map that stands ``beside_sums`` of others is as large as they are.
     """
+    subject = subject_of_matrix(matrix, beside_sums=beside_sums)
+    place = _place(outer.width, outer.height, subject, unit, named=bool(matrix.outline.tokens))
+    if matrix.frame.row_sums is None:
+        place = replace(place, sums=None, sums_header=None)
+    return shifted(place, math.floor(outer.x), math.floor(outer.y))
+
+
+def subject_of_matrix(matrix: Matrix, *, beside_sums: bool = False) -> Subject:
+    """What the layout of ``matrix`` depends on."""
     n_rows, n_cols = matrix.frame.rows[1], matrix.frame.cols[1]
     square = 2 / 3 <= n_cols / n_rows <= 3 / 2
     subject = Subject(
         n_rows, n_cols, titled=False, sums=matrix.frame.row_sums is not None or beside_sums, square=square
     )
-    if matrix.outline.tokens:
-        named = subject_of(matrix.outline)
-        subject = replace(subject, row_ems=named.row_ems, column_ems=named.column_ems, numbered=named.numbered)
-    place = _place(outer.width, outer.height, subject, unit, named=bool(matrix.outline.tokens))
-    if matrix.frame.row_sums is None:
-        place = replace(place, sums=None, sums_header=None)
-    return shifted(place, math.floor(outer.x), math.floor(outer.y))
+    if not matrix.outline.tokens:
+        return subject
+    named = subject_of(matrix.outline)
+    return replace(subject, row_ems=named.row_ems, column_ems=named.column_ems, numbered=named.numbered)
 
 
 @lru_cache(maxsize=4096)  # the maps of one figure are alike, and many sizes are tried

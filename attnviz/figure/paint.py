@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import math
-import re
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QPainter
 
-import numpy as np
-from PySide6.QtCore import QCoreApplication, QRectF, Qt
-from PySide6.QtGui import QFont, QImage, QPainter, QPainterPath
-
-from attnviz import colour
 from attnviz.figure import cells, layout, marks
 from attnviz.figure.cells import DARK, LIGHT, Peeking, Style, Window, paint_cells, peeking_of
 from attnviz.figure.fonts import draw_text, load_fonts, sized, text_width
@@ -17,17 +12,15 @@ from attnviz.figure.highlights import paint_answer, paint_border, paint_cross, p
 from attnviz.figure.labels import axis_labels, map_shape
 from attnviz.figure.numbers import comparable
 from attnviz.figure.sides import paint_column_labels, paint_row_labels, paint_sums
-from attnviz.figure.vectors import VectorPainter, paint_colours
 from attnviz.frames import Frame, Outline
 from attnviz.session import Cell, Picture
-from attnviz.spec import View
 
 __all__ = [
-    "DARK", "LIGHT", "Peeking", "Style", "Window", "comparable", "paint_border", "paint_cells", "paint_colour_bar",
+    "DARK", "LIGHT", "Peeking", "Style", "Window", "comparable", "paint_border", "paint_cells",
     "paint_legend", "paint_panel", "paint_pill", "paint_surroundings", "peeking_of",
 ]  # fmt: skip
 
-_LEFT, _CENTRE = Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignHCenter
+_LEFT = Qt.AlignmentFlag.AlignLeft
 
 
 # ----------------------------------------------------------------------------------------------------------- panels
@@ -89,78 +82,6 @@ def paint_surroundings(
 
 
 # ---------------------------------------------------------------------------------------------------------- figures
-
-
-def paint_colour_bar(
-    painter: QPainter, plan: layout.FigureLayout, frame: Frame, view: View, style: Style, words: str = ""
-) -> None:
-    """The colours from lowest to highest, their values, and what they measure, which ``words`` may say."""
-    load_fonts()
-    unit, scale = plan.unit, frame.scale
-    bar = QRectF(*plan.bar)
-    table = colour.table(colour.DIVERGING_TABLE if scale.diverging else view.colours)
-    column = np.ascontiguousarray(table[::-1, None])
-    painter.save()
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    outline = QPainterPath()
-    outline.addRoundedRect(bar, 4 * unit, 4 * unit)
-    painter.setClipPath(outline)
-    if isinstance(painter, VectorPainter):
-        edges = np.linspace(bar.top(), bar.bottom(), len(table) + 1)
-        paint_colours(painter, np.array([bar.left(), bar.right()]), edges, column)
-    else:
-        painter.drawImage(bar, QImage(column.data, 1, len(table), 4, QImage.Format.Format_RGB32))
-    painter.setClipping(False)
-    painter.setFont(sized(12 * unit))
-    painter.setPen(style.muted)
-    ticks = colour.quantity_ticks(scale)
-    if view.norm == "unit" and frame.stage == "dropped_weights":  # what was kept is larger than it was
-        ticks[-1] = ticks[-1][0], f"≥ {ticks[-1][1]}"
-    if view.norm == "per-head":
-        ticks = [(0.0, ticks[0][1]), (1.0, QCoreApplication.translate("Figure", "max"))]
-    words_w = 18 * unit
-    ticks_w = plan.bar_column.right - bar.right() - words_w - 6 * unit
-    last = -math.inf
-    drawn = []
-    ticks = _short_enough(painter.font(), ticks, ticks_w)
-    if scale.curve == "log" and ticks and text_width(painter.font(), f"≤ {ticks[0][1]}") <= ticks_w:
-        ticks[0] = ticks[0][0], f"≤ {ticks[0][1]}"  # below it all is of one colour
-    for tick, label in [*ticks[-1:], *ticks[:-1]]:  # the highest always, the others as they have room
-        y = bar.bottom() - tick * bar.height()
-        if tick < 1 and (y - bar.top() < 14 * unit or bar.bottom() - y < last + 14 * unit):
-            continue
-        last = bar.bottom() - y if tick < 1 else last
-        draw_text(painter, QRectF(bar.right() + 6 * unit, y - 8 * unit, ticks_w, 16 * unit), _LEFT, label)
-        drawn.append(label)
-    widest = max((text_width(painter.font(), label) for label in drawn), default=0.0)
-    beside = min(bar.right() + 12 * unit + min(widest, ticks_w), plan.bar_column.right - words_w)
-    painter.translate(beside + words_w / 2, plan.bar_column.y + plan.bar_column.height / 2)
-    painter.rotate(-90)
-    length = plan.bar_column.height
-    words = words or marks.scale_caption(frame.stage, scale, view)
-    draw_text(painter, QRectF(-length / 2, -words_w / 2, length, words_w), _CENTRE, words)
-    painter.restore()
-
-
-def _short_enough(font: QFont, ticks: list[tuple[float, str]], width: float) -> list[tuple[float, str]]:
-    """``ticks`` whose words have ``width`` pixels: without a 0 before the point, or of one digit, if one is longer."""
-    for write in (str, _without_zero, _one_digit):
-        written = [(place, write(words)) for place, words in ticks]
-        if all(text_width(font, words) <= width + 0.5 for _, words in written):
-            return written
-    return written
-
-
-def _without_zero(number: str) -> str:
-    return re.sub(r"^(−?)0\.", r"\1.", number)
-
-
-def _one_digit(number: str) -> str:
-    try:
-        value = float(number.replace("−", "-"))
-    except ValueError:  # a word
-        return number
-    return f"{value:.0e}".replace("e-0", "e-").replace("e+0", "e").replace("-", "−") if value else "0"
 
 
 def paint_legend(

@@ -91,10 +91,10 @@ def panel_layout(outer: Box, subject: Subject, *, unit: float = 1.0, labelled: b
 
 
 def inner_panel(outer: Box, subject: Subject, unit: float, label_px: float) -> PanelLayout:
-    """A map with its title and sums whose labels stand at the edge of its grid."""
+    """A map with its sums, and its title if it has one, whose labels stand at the edge of its grid."""
     for sums in (subject.sums, False):
         panel = _arranged(outer, subject, unit, label_px, slanted=False, sums=sums, edged=False)
-        if panel.title is not None and panel.map_rect.height / subject.rows >= SUMS_FROM * unit:
+        if (panel.title is not None or not subject.titled) and panel.map_rect.height / subject.rows >= SUMS_FROM * unit:
             return panel
     return panel
 

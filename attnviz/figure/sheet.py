@@ -11,6 +11,7 @@ from PySide6.QtGui import QColor, QFont, QPainter
 
 from attnviz import colour
 from attnviz.figure import layout, marks, paint
+from attnviz.figure.colour_bars import paint_colour_bar
 from attnviz.figure.drawing import Drawing, Step
 from attnviz.figure.fitting import fitted
 from attnviz.figure.fonts import draw_text, load_fonts, sized
@@ -171,7 +172,7 @@ class PictureDrawing(Drawing):
             return
         first = next(iter(self._frames.values()))
         if sheet.paper.colour_bar:
-            paint.paint_colour_bar(painter, plan, first, self._picture.view, style)
+            paint_colour_bar(painter, plan, first, self._picture.view, style)
         if plan.axes:
             _name_axes(painter, plan, outline, style)
         counted = bool(marks.legend_entries(self._picture, present_only=True))

@@ -44,6 +44,14 @@ class _Heads(click.ParamType[tuple[int, ...]]):
             return self.fail(f"{value!r} are no heads: give their numbers from 0, by commas, such as 0,3", param, ctx)
 
 
+class _Names(click.ParamType[tuple[str, ...]]):
+    name = "NAME,…"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        del param, ctx
+        return value if isinstance(value, tuple) else tuple(part.strip() for part in str(value).split(","))
+
+
 class _Pairs(click.ParamType[tuple[str, str]]):
     name = "NAME=VALUE"
 
@@ -92,6 +100,9 @@ _option(
     FIGURE_OPTIONS, "question", "--ask", type=_Pairs(), multiple=True, default=(),
     help="A study's own option, such as draws=100.",
 )  # fmt: skip
+_option(
+    FIGURE_OPTIONS, "parts", "--parts", type=_Names(), help="Only these parts of a study's figure, such as maps."
+)  # fmt: skip
 _option(FIGURE_OPTIONS, "animates", "--animate", type=click.Choice(ANIMATES[1:]), help="What moves, for a GIF.")
 _option(FIGURE_OPTIONS, "frames", "--frames", type=int, help="Pictures of a GIF, at most (12).")
 _option(FIGURE_OPTIONS, "seconds", "--seconds", type=float, help="Time of each of them (0.8).")
@@ -121,7 +132,7 @@ def figure_for(options: Mapping[str, Any], *, idle_fill: bool = False) -> Figure
     if size is not None:
         sheet |= {"width": size[0], "height": size[1], "dpi": size[2]}
     fields: dict[str, Any] = {
-        name: own[name] for name in ("shows", "heads", "row", "animates", "frames", "seconds") if name in own
+        name: own[name] for name in ("shows", "heads", "row", "parts", "animates", "frames", "seconds") if name in own
     }
     if "heads" in fields:
         view = msgspec.structs.replace(view, head=None)

@@ -37,7 +37,7 @@ def option_value(key: Key, value: Any, folder: Path) -> Any:
         return _pairs(field, name, value, folder)
     if isinstance(value, list):
         value = _listed(field, name, value)
-        if field in _NAMES or field in _SPANS or field == "heads":
+        if field in _NAMES or field in _SPANS or field in ("heads", "parts"):
             return value
     if not isinstance(value, str | int | float):
         raise _wrong(field, name, value, "give a number or words in quotes")
@@ -100,9 +100,10 @@ _EXAMPLES: Final = {"beside": 'mask = "none"', "ask": "draws = 100"}
 
 def _listed(field: str, name: str, value: list[Any]) -> Any:
     """A list of TOML's as the option has it: a span, heads, names, or a matrix as text."""
-    if field in _NAMES:
+    if field in _NAMES or field == "parts":
         if not all(isinstance(item, str) for item in value):
-            raise _wrong(field, name, value, 'give names in quotes, such as ["A", "B"]')
+            example = '["maps"]' if field == "parts" else '["A", "B"]'
+            raise _wrong(field, name, value, f"give names in quotes, such as {example}")
         return tuple(value)
     if field in _SPANS:
         if len(value) != 2 or not all(map(_is_whole, value)):

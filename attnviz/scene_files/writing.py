@@ -38,7 +38,7 @@ _ABSENT: Final = ("soft_cap", "top_k")
 """Fields of a spec that an option can set to nothing."""
 
 _MATRICES: Final = frozenset({"scores", "values", "weights"})
-_OWN: Final = ("shows", "heads", "row", "animates", "frames", "seconds")
+_OWN: Final = ("shows", "heads", "row", "parts", "animates", "frames", "seconds")
 _ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 

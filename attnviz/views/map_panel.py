@@ -8,6 +8,7 @@ from PySide6.QtCore import QCoreApplication, QRect, QRectF
 from PySide6.QtGui import QPainter, QRegion
 
 from attnviz.figure import layout, paint
+from attnviz.figure.colour_bars import paint_colour_bar
 from attnviz.frames import Frame
 from attnviz.session import Picture, Snapshot
 
@@ -95,7 +96,7 @@ def paint_figure(
     if first is None or not plan.legend.height:
         return
     if region.intersects(QRectF(*plan.bar_column).toAlignedRect()):
-        paint.paint_colour_bar(painter, plan, first, look.picture.view, look.style)
+        paint_colour_bar(painter, plan, first, look.picture.view, look.style)
     if any(region.intersects(QRectF(*box).toAlignedRect()) for box in (plan.legend, *plan.captions)):
         paint.paint_legend(
             painter, plan, look.picture, look.style, window=look.window, note=look.drawing or None

@@ -21,6 +21,7 @@ from attnviz.questions.gallery import GalleryAnswer
 from attnviz.questions.heads import HeadsAnswer
 from attnviz.questions.leak import LeakAnswer
 from attnviz.questions.rounds import RoundsAnswer
+from attnviz.spec import SpecError
 
 _STUDIES: dict[Shows, tuple[type[Answer], Callable[[Figure, Any], Contents]]] = {
     "a-b": (CompareAnswer, compare.contents_of),
@@ -42,7 +43,8 @@ def drawing_of(figure: Figure, answer: Answer, outline: Outline | None = None) -
     """``figure`` of a study's ``answer``, laid out on its paper. Needs a QGuiApplication; any thread.
 
     ``outline`` is that of the figure's spec, where it is known: it says where the numbers come from, and names tokens
-    that an answer does not. Raises TypeError for another study's answer.
+    that an answer does not. Raises TypeError for another study's answer, and `SpecError`
+    where the answer has none of the figure's parts.
     """
     kind, contents_of = _STUDIES[figure.shows]
     if not isinstance(answer, kind):
@@ -56,6 +58,12 @@ def drawing_of(figure: Figure, answer: Answer, outline: Outline | None = None) -
         contents = contents_of(figure, answer)
     if outline is not None and outline.origin and figure.shows not in _OWN_NUMBERS:
         contents = replace(contents, captions=(*contents.captions, outline.origin))
+    if figure.parts:
+        kept = tuple(block for block in contents.blocks if block.part in figure.parts)
+        if not kept:
+            there = ", ".join(block.part for block in contents.blocks)
+            raise SpecError("parts", f"parts is {','.join(figure.parts)}, but this {figure.shows} has {there} alone")
+        contents = replace(contents, blocks=kept)
     return BlocksDrawing(contents, figure.paper)
 
 

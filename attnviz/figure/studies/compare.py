@@ -204,17 +204,17 @@ def contents_of(figure: Figure, answer: CompareAnswer) -> Contents:
                                                                                      ("B", question.b)))  # fmt: skip
     a, b, difference = maps_of(answer, view, (sides[0], sides[1]))
     pair = tuple(replace(one, caption="") for one in (a, b))
-    blocks: list[Block] = [MapsBlock(pair, _tr("A and B"), bar_view(view), weight=2.0)]
+    blocks: list[Block] = [MapsBlock(pair, _tr("A and B"), bar_view(view), weight=2.0, part="maps")]
     if figure.shows == "difference":
         three, bars = (*pair, replace(difference, caption="")), ((0, ""), (2, _tr("B − A")))
         blocks = [
-            MapsBlock(three, _tr("the maps"), bar_view(view), bars, weight=3.0),
-            TableBlock(apart_table(answer), _tr("how far A and B are apart"), weight=0.5),
-            TableBlock(numbers_table(answer), _tr("A and B in numbers"), weight=0.4),
+            MapsBlock(three, _tr("the maps"), bar_view(view), bars, weight=3.0, part="maps"),
+            TableBlock(apart_table(answer), _tr("how far A and B are apart"), weight=0.5, part="apart"),
+            TableBlock(numbers_table(answer), _tr("A and B in numbers"), weight=0.4, part="sides"),
         ]
         if len(answer.heads) > 1:
             every = heads_table(answer, len(answer.heads))
-            blocks.append(TableBlock(every, _tr("heads by difference"), weight=0.3))
+            blocks.append(TableBlock(every, _tr("heads by difference"), weight=0.3, part="heads"))
     captions = [left_out_words(answer.left_out)]
     if answer.maps.level > 1:
         captions.append(marks.pixel_words(answer.maps.level, "max"))

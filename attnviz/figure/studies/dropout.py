@@ -186,13 +186,14 @@ def contents_of(figure: Figure, answer: DropoutAnswer) -> Contents:
     sums = sums_plot(answer, now)
     blocks: list[Block] = []
     if sums is not None:
-        blocks.append(PlotBlock(sums, _tr("sums of the row"), weight=1.5))
-    blocks.append(PlotBlock(errors_plot(answer), _tr("how the mean map comes back"), weight=1.2))
+        blocks.append(PlotBlock(sums, _tr("sums of the row"), weight=1.5, part="sums"))
+    blocks.append(PlotBlock(errors_plot(answer), _tr("how the mean map comes back"), weight=1.2, part="errors"))
     table = vanished_table(answer, len(answer.vanished))
-    blocks.append(TableBlock(table, _tr("rows dropped whole"), Headed(vanished_words()), weight=0.4))
+    told_rows = Headed(vanished_words())
+    blocks.append(TableBlock(table, _tr("rows dropped whole"), told_rows, weight=0.4, part="vanished"))
     maps = maps_of(answer, figure.view)
     if maps is not None:
-        blocks.append(MapsBlock(maps, _tr("the maps"), bar_view(figure.view), weight=0.9))
+        blocks.append(MapsBlock(maps, _tr("the maps"), bar_view(figure.view), weight=0.9, part="maps"))
     return Contents(
         title=_tr("Dropout drawn {n} times").format(n=f"{answer.done:,}"),
         blocks=tuple(blocks),

@@ -133,9 +133,11 @@ def contents_of(figure: Figure, answer: ExamAnswer) -> Contents:
     return Contents(
         title=_tr("The exam: who copied in training?"),
         blocks=(
-            PlotBlock(loss_plot(answer, last, brief=True), _tr("the losses"), weight=2.0),
-            TableBlock(losses_table(answer, last), _tr("the losses in numbers"), weight=0.7),
-            MapsBlock(maps, _tr("the maps"), bar_view(figure.view), words=Headed(note=maps_words()), weight=1.6),
+            PlotBlock(loss_plot(answer, last, brief=True), _tr("the losses"), weight=2.0, part="losses"),
+            TableBlock(losses_table(answer, last), _tr("the losses in numbers"), weight=0.7, part="table"),
+            MapsBlock(
+                maps, _tr("the maps"), bar_view(figure.view), words=Headed(note=maps_words()), weight=1.6, part="maps"
+            ),
         ),
         circumstances=settings.format(v=asked.vocabulary, n=asked.length, steps=asked.steps, seed=asked.seed),
         sentence=told(answer) if answer.finished else "",

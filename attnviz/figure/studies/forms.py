@@ -135,12 +135,12 @@ def pages_words(answer: FormsAnswer, other: FormsAnswer) -> str:
 def contents_of(_figure: Figure, answer: FormsAnswer) -> Contents:
     """What the outputs differ by, and once there are times what a pass costs."""
     same = Headed(_tr("The same numbers?"), verdict_words(answer))
-    blocks: list[Block] = [TableBlock(same_table(answer), _tr("what the outputs differ by"), same, 0.8)]
+    blocks: list[Block] = [TableBlock(same_table(answer), _tr("what the outputs differ by"), same, 0.8, part="same")]
     if answer.rounds:
         costs = Headed(_tr("What a pass costs here"))
         blocks += [
-            CountsBlock(times_of(answer, None), _tr("times as bars"), costs, 0.5),
-            TableBlock(costs_table(answer), _tr("time and memory"), weight=0.7),
+            CountsBlock(times_of(answer, None), _tr("times as bars"), costs, 0.5, part="times"),
+            TableBlock(costs_table(answer), _tr("time and memory"), weight=0.7, part="costs"),
         ]
     return Contents(
         title=_tr("One attention, six ways to write it"),

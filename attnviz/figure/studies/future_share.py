@@ -62,8 +62,8 @@ def contents_of(figure: Figure, answer: FutureShareAnswer) -> Contents:
     return Contents(
         title=_tr("Who looks ahead without a mask?"),
         blocks=(
-            PlotBlock(share_plot(answer), _tr("the curve"), weight=1.5),
-            TableBlock(share_table(answer), _tr("the shares in numbers"), weight=0.5),
+            PlotBlock(share_plot(answer), _tr("the curve"), weight=1.5, part="curve"),
+            TableBlock(share_table(answer), _tr("the shares in numbers"), weight=0.5, part="table"),
         ),
         circumstances=settings.format(
             scale=f"{asked.qk_scale:g}", length=asked.length, d=asked.d, n=asked.draws, seed=asked.seed

@@ -76,6 +76,25 @@ def difference_words(exhibit: Exhibit) -> str:
     return f"{words} · {nan}" if nan else words
 
 
+def _apart_words(exhibit: Exhibit) -> str:
+    """How far an exhibit is from −∞, below its map on paper: in few words, since all have the same."""
+    if exhibit.order == "neg-inf" or math.isnan(exhibit.difference) or exhibit.difference == 0 or exhibit.nan_rows:
+        return "" if exhibit.order == "neg-inf" else difference_words(exhibit)
+    return _tr("up to {number} from −∞").format(number=short_number(exhibit.difference))
+
+
+def _sound_words(maps: Mapping[str, Matrix], answer: GalleryAnswer) -> str:
+    """Which orders give shares of what may be seen; "" where not every cell of the maps is known."""
+    if any(exhibit.level > 1 for exhibit in answer.exhibits):
+        return ""
+    sound = [
+        brief_name(exhibit.order)
+        for exhibit in answer.exhibits
+        if not maps[exhibit.order].shows_red and all(row_sum(float(total))[1] for total in exhibit.row_sums)
+    ]
+    return _tr("Every row adds up to 1, and nothing hidden is seen: {orders}.").format(orders=", ".join(sound))
+
+
 def sums_words(exhibit: Exhibit) -> str:
     """What the rows sum to, for maps of more rows than have room for a number each."""
     sums = [float(total) for total in exhibit.row_sums if not math.isnan(total)]
@@ -195,10 +214,10 @@ def _number(number: float) -> str:
 
 def contents_of(figure: Figure, answer: GalleryAnswer) -> Contents:
     """Every order's map with its row sums and its difference from −∞; the limits, and a row that sees nothing."""
-    maps = []
+    maps: dict[str, Matrix] = {}
     for exhibit in answer.exhibits:
         own = exhibit_map(exhibit, answer, figure.view, most=_MOST_PIXELS)
-        n_queries, words = len(exhibit.row_sums), difference_words(exhibit)
+        n_queries = len(exhibit.row_sums)
         if n_queries <= _SUMS_UP_TO and exhibit.level == 1:
             own = replace(own, frame=replace(own.frame, row_sums=exhibit.row_sums))
         if len(answer.tokens) <= _LABELLED_UP_TO:
@@ -208,18 +227,27 @@ def contents_of(figure: Figure, answer: GalleryAnswer) -> Contents:
         span = least if least == largest else f"{least}–{largest}"
         brief = f"Σ {span} · {short_number(exhibit.difference)}"
         own = replace(own, brief=(brief_name(exhibit.order), brief))
-        maps.append(replace(own, title=order_name(exhibit.order), caption=words, sums_words=sums_words(exhibit)))
+        own = replace(own, title=order_name(exhibit.order), caption=_apart_words(exhibit))
+        maps[exhibit.order] = replace(own, sums_words=sums_words(exhibit))
     blocks = (
-        MapsBlock(tuple(maps), _tr("the maps"), bar_view(figure.view), weight=3.0),
-        TableBlock(limits_table(answer), _tr("how deep a fill must lie"), Headed(limits_words(answer)), 0.5),
-        TableBlock(masked_row_table(answer), _tr("a fully masked row"), Headed(masked_row_words(answer)), 0.4),
+        MapsBlock(tuple(maps.values()), _tr("the maps"), bar_view(figure.view), weight=3.0, part="maps"),
+        TableBlock(
+            limits_table(answer), _tr("how deep a fill must lie"), Headed(limits_words(answer)), 0.5, part="limits"
+        ),
+        TableBlock(
+            masked_row_table(answer),
+            _tr("a fully masked row"),
+            Headed(masked_row_words(answer)),
+            0.4,
+            part="hidden-row",
+        ),
     )
     level = max(exhibit.level for exhibit in answer.exhibits)
     return Contents(
         title=_tr("Every order of mask and softmax, head {n}").format(n=answer.question.head),
         blocks=blocks,
         circumstances=" · ".join(settings_parts(answer.question.spec)),
-        sentence=_tr("Σ tells which orders give shares; below each map, how far it is at most from the −∞ one."),
+        sentence=_sound_words(maps, answer),
         captions=(marks.pixel_words(level, "max"),) if level > 1 else (),
     )
 

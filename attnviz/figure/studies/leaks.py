@@ -140,8 +140,8 @@ def contents_of(figure: Figure, answer: LeakAnswer, tokens: Sequence[str] = ()) 
     shown = maps_of(answer)
     blocks: list[Block] = []
     if shown:
-        blocks.append(LeakBlock(shown[0], _tr("who sees whom"), tuple(tokens)))
-    blocks.append(TableBlock(readings_table(answer), _tr("the verdicts"), weight=0.9))
+        blocks.append(LeakBlock(shown[0], _tr("who sees whom"), tuple(tokens), part="map"))
+    blocks.append(TableBlock(readings_table(answer), _tr("the verdicts"), weight=0.9, part="verdicts"))
     notes = (
         (_tr("what it looks like"), looks_words(answer)),
         (_tr("the gradient's word"), "" if answer.gradient is None else gradient_words(answer.gradient)),

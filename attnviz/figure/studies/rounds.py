@@ -158,11 +158,13 @@ def contents_of(figure: Figure, answer: RoundsAnswer) -> Contents:
     blocks: list[Block] = []
     if answer.maps:
         blocks.append(MapsBlock(
-            (round_map(answer, n, figure.view.colours),), _tr("the round's map"), bar_view(figure.view), weight=1.6
+            (round_map(answer, n, figure.view.colours),), _tr("the round's map"), bar_view(figure.view), weight=1.6,
+            part="map",
         ))  # fmt: skip
-    blocks.append(PlotBlock(row_plot(answer, n), _tr("the two rows"), Headed(note=gap_words(answer, n)), weight=1.2))
+    gap = Headed(note=gap_words(answer, n))
+    blocks.append(PlotBlock(row_plot(answer, n), _tr("the two rows"), gap, weight=1.2, part="row"))
     costs = Headed(_tr("score cells up to round {n}").format(n=n))
-    blocks.append(CountsBlock(counts_of(n, answer.total, spec), _tr("what each way costs"), costs))
+    blocks.append(CountsBlock(counts_of(n, answer.total, spec), _tr("what each way costs"), costs, part="costs"))
     captions = () if answer.maps else (_tr("Each round's map is shown up to 64 tokens."),)
     return Contents(
         title=_tr("Generating token by token"),
