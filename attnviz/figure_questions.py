@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
+from msgspec.structs import replace
+
 from attnviz.figures import Figure, Shows
 from attnviz.questions import Question
 from attnviz.questions.compare import CompareQuestion
@@ -38,6 +40,15 @@ def question_of(figure: Figure) -> Question:
         asked = figure.question.name
         raise SpecError("question", f"{figure.shows} asks the study {usual}, but here is a question of {asked}")
     return figure.question
+
+
+def studied(figure: Figure) -> Figure:
+    """The figure whose study is asked: of *rounds* or an *exam* that move, that study; else ``figure`` itself."""
+    if figure.animates not in ("rounds", "exam"):
+        return figure
+    asked = figure.question
+    own = asked if asked is not None and asked.name == STUDY_OF[figure.animates] else None
+    return replace(figure, shows=figure.animates, question=own)
 
 
 STUDY_OF: Final[Mapping[Shows, str]] = MappingProxyType(

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from attnviz import files, tables
 from attnviz.engine import ComputationError, Engine
-from attnviz.figure_questions import STUDY_OF, question_of
+from attnviz.figure_questions import question_of, studied
 from attnviz.figures import Figure
 from attnviz.frames import Finished, Frame, Outline, Progress, RowQuestion
 from attnviz.questions import Answer, Question
@@ -177,10 +177,7 @@ def moving(
     ``step`` is told the share that is done of what is computed before the first one.
     """
     if figure.animates in ("rounds", "exam"):
-        asked = figure.question
-        question = asked if asked is not None and asked.name == STUDY_OF[figure.animates] else None
-        moved = replace(figure, shows=figure.animates, question=question)
-        yield from _study_drawings(moved, engine, cancelled, lambda _share: None)
+        yield from _study_drawings(studied(figure), engine, cancelled, lambda _share: None)
         return
     for state in _on_one_scale(_states(figure), engine, cancelled, step):
         yield drawing_of(state, engine, cancelled)[0]
