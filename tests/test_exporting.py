@@ -7,7 +7,7 @@ import pytest
 from PySide6.QtCore import QSettings
 from PySide6.QtGui import QGuiApplication, QImage
 
-from attnviz import app
+from attnviz import app, rendering
 from attnviz.engine import Engine
 from attnviz.remembered import recall
 from attnviz.spec import Paper, RandomQK, Text, View, edited, make_spec
@@ -161,6 +161,19 @@ def test_what_waits_is_stopped_at_once(program, qtbot, tmp_path):
     qtbot.waitUntil(lambda: len(ended) == 2, timeout=20_000)
     assert ended[1:] == [("b.png", None)]
     assert not (tmp_path / "a.png").exists()
+
+
+def test_a_bug_ends_what_is_being_written_and_is_said(program, qtbot, tmp_path, monkeypatch):
+    def fails(*_arguments, **_settings):
+        raise TypeError("oh")
+
+    monkeypatch.setattr(rendering, "write_figure", fails)
+    with qtbot.waitSignal(program.jobs.ended, timeout=20_000):
+        program.exporting.export(tmp_path / "a.png", small(program))
+    assert program.window.status_line.stop.isHidden()
+    assert program.session.snapshot().failure.sentence == (
+        "a.png was not written: something went wrong inside attnviz: TypeError: oh"
+    )
 
 
 def test_a_window_that_closes_says_what_it_leaves_unwritten(program, qtbot, tmp_path, caplog):

@@ -75,6 +75,11 @@ class FileJobs(QObject):
                 sentence = STOPPED
             except (RuntimeError, OSError, SpecError) as error:
                 sentence = str(error)
+            except MemoryError:
+                sentence = "there is not enough memory for it"
+            except Exception as error:
+                log.exception("unexpected, in %s", path.name)  # a bug must not leave it being written for ever
+                sentence = f"something went wrong inside attnviz: {type(error).__name__}: {error}"
             self._over.emit(writing, sentence)
 
         writing.job = job
