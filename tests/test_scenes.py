@@ -99,7 +99,7 @@ def test_a_lessons_deck_gives_the_same_bytes_from_two_processes(tmp_path, name):
 def attnviz(*arguments, folder, **settings):
     return subprocess.run(
         [sys.executable, "-m", "attnviz", *arguments], cwd=folder, capture_output=True, text=True, check=False,
-        env={**os.environ, "PYTHONPATH": str(Path(cli.__file__).parents[1])}, **settings,
+        env={**os.environ, "PYTHONPATH": str(Path(cli.__file__).parents[2])}, **settings,
     )  # fmt: skip
 
 
