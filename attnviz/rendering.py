@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from attnviz import files, tables
+from attnviz import files
 from attnviz.engine import ComputationError, Engine
 from attnviz.figure_questions import question_of, studied
 from attnviz.figures import Figure
-from attnviz.frames import Finished, Frame, Outline, Progress, RowQuestion
+from attnviz.frames import Finished, Frame, Outline, Progress, RowQuestion, RowStory
 from attnviz.questions import Answer, Question
 from attnviz.remembered import remember
 from attnviz.session import Cell, Picture
@@ -132,7 +132,7 @@ def write_figure(
         if cancelled():
             raise Cancelled
 
-    with _engine_or_own(engine) as working:
+    with engine_or_own(engine) as working:
         if moves:
             _write_animation(path, figure, working, cancelled, step)
             return ()
@@ -235,13 +235,18 @@ def drawing_of(
         *_, drawing = _study_drawings(replace(figure, frames=1), engine, cancelled, step, shelf)
         left_out = ", ".join(drawing.left_out)
         return drawing, (f"this size has no room for {left_out}",) if left_out else ()
-    outline = _outline(engine, figure.spec, figure.view, cancelled)
+    outline = outline_of(engine, figure.spec, figure.view, cancelled)
+    return RowDrawing(story_of(figure, engine, outline), outline, figure.paper), ()
+
+
+def story_of(figure: Figure, engine: Engine, outline: Outline) -> RowStory:
+    """The figure's row, the last one by default, stage by stage."""
     row = outline.n_queries - 1 if figure.row is None else figure.row
     head = figure.heads[0] if figure.heads else figure.view.head or 0
     story = engine.row_story(RowQuestion(1, figure.spec, row, head, figure.beside))
     if story is None:
         raise SpecError("row", f"row is {row}: rows count from 0 to {outline.n_queries - 1}")
-    return RowDrawing(story, outline, figure.paper), ()
+    return story
 
 
 def _heads_drawing(
@@ -250,7 +255,7 @@ def _heads_drawing(
     from attnviz.figure import sheet  # noqa: PLC0415 (as above)
     from attnviz.figure.drawing import PAINTING  # noqa: PLC0415
 
-    outline = _outline(engine, figure.spec, figure.view, cancelled)
+    outline = outline_of(engine, figure.spec, figure.view, cancelled)
     if figure.row is not None and figure.row >= outline.n_queries:
         raise SpecError("row", f"row is {figure.row}: rows count from 0 to {outline.n_queries - 1}")
     with PAINTING:
@@ -274,31 +279,41 @@ def _study_drawings(
     shelf: Shelf | None = None,
 ) -> Iterator[BlocksDrawing]:  # fmt: skip
     """The study's answers as they come in, at most ``frames`` of them, the last one among them."""
-    from attnviz import studies  # noqa: PLC0415 (torch)
     from attnviz.figure.drawing import PAINTING  # noqa: PLC0415 (Qt)
     from attnviz.figure.studies import drawing_of as drawn  # noqa: PLC0415
 
-    outline = _outline(engine, figure.spec, View(), cancelled)
+    outline = outline_of(engine, figure.spec, View(), cancelled)
     answer: Answer | None = None
     said = 0
-    question = question_of(figure)
-    there = (shelf or {}).get(question.name)
-    known = there[1] if there is not None and there[0] == question and figure.frames == 1 else None
-    for answer in studies.answers(question, cancelled) if known is None else (known,):
-        step(answer.done / max(answer.total, 1))
+    for answer in answers_of(question_of(figure), cancelled, step, shelf if figure.frames == 1 else None):
         place = answer.done * figure.frames // max(answer.total, 1)
         if place > said and not answer.finished:
             said = place
             with PAINTING:
                 drawing = drawn(figure, answer, outline)
             yield drawing
+    assert answer is not None  # noqa: S101 (else it was called off)
+    with PAINTING:
+        drawing = drawn(figure, answer, outline)
+    yield drawing
+
+
+def answers_of(
+    question: Question, cancelled: Callable[[], bool], step: Callable[[float], object], shelf: Shelf | None = None
+) -> Iterator[Answer]:
+    """A study's answers; the whole one alone where it lies on the ``shelf``, where it lies afterwards."""
+    from attnviz import studies  # noqa: PLC0415 (torch)
+
+    there = (shelf or {}).get(question.name)
+    known = there[1] if there is not None and there[0] == question else None
+    answer: Answer | None = None
+    for answer in studies.answers(question, cancelled) if known is None else (known,):
+        step(answer.done / max(answer.total, 1))
+        yield answer
     if answer is None or cancelled():
         raise Cancelled
     if shelf is not None:
         shelf[question.name] = question, answer
-    with PAINTING:
-        drawing = drawn(figure, answer, outline)
-    yield drawing
 
 
 def beside(engine: object) -> Engine | None:
@@ -307,7 +322,7 @@ def beside(engine: object) -> Engine | None:
 
 
 @contextmanager
-def _engine_or_own(engine: Engine | None) -> Iterator[Engine]:
+def engine_or_own(engine: Engine | None) -> Iterator[Engine]:
     """``engine``, or one that is closed behind us."""
     if engine is not None:
         yield engine
@@ -316,7 +331,7 @@ def _engine_or_own(engine: Engine | None) -> Iterator[Engine]:
         yield own
 
 
-def _outline(engine: Engine, spec: AttentionSpec, view: View, cancelled: Callable[[], bool]) -> Outline:
+def outline_of(engine: Engine, spec: AttentionSpec, view: View, cancelled: Callable[[], bool]) -> Outline:
     """What the picture is about, which the engine says before it computes anything. Raises as `write_figure`."""
     with closing(engine.stream(Request(spec=spec, view=view, viewport=Viewport(), generation=1), cancelled)) as stream:
         for message in stream:
@@ -327,24 +342,9 @@ def _outline(engine: Engine, spec: AttentionSpec, view: View, cancelled: Callabl
 
 def write_arrays(path: Path, spec: AttentionSpec, view: View, engine: Engine | None = None) -> None:
     """Write every stage to an NPZ file that loads with ``allow_pickle=False``."""
-    with _engine_or_own(engine) as working:
+    with engine_or_own(engine) as working:
         arrays = working.arrays(spec)
     files.write_npz(path, arrays, to_json(spec, view))
-
-
-def write_table(path: Path, figure: Figure, engine: Engine | None = None) -> None:
-    """Write a figure's maps as a CSV file with names: a line for each query of each head. Raises as `write_arrays`.
-
-    Raises `SpecError` for a figure of anything but heads.
-    """
-    if figure.shows != "heads":
-        raise SpecError("shows", f"shows is {figure.shows}, which has no table of cells: give heads, or an .npz")
-    spec, view = figure.spec, figure.view
-    with _engine_or_own(engine) as working:
-        arrays = working.arrays(spec)
-        dims = _outline(working, spec, view, lambda: False).dims
-    text = tables.BOM + tables.csv_text(arrays, view, dims, figure.heads)
-    files.write_whole(path, lambda file: file.write(text.encode()))
 
 
 def write_spec(path: Path, spec: AttentionSpec, view: View) -> None:

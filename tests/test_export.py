@@ -41,7 +41,7 @@ def written(image, *, large_cells, **told):
 def test_a_map_takes_less_room_than_its_colours(engine):
     """Both ways of compressing suit the pictures they are for."""
     for spec, size in (LONG, (640, 480)), (make_spec(Lesson(name="cat-eats-fish")), (1280, 800)):
-        outline = rendering._outline(engine, spec, View(), lambda: False)
+        outline = rendering.outline_of(engine, spec, View(), lambda: False)
         laid_out = sheet_of(outline, View(), size)
         picture = rendering.collect(engine, spec, View(), laid_out.viewport)
         image = rendered(picture, size)
@@ -165,7 +165,7 @@ def said(monkeypatch):
 
 def collected(engine, spec, view, size):
     """The picture that a sheet of ``size`` shows."""
-    outline = rendering._outline(engine, spec, view, lambda: False)
+    outline = rendering.outline_of(engine, spec, view, lambda: False)
     return rendering.collect(engine, spec, view, sheet_of(outline, view, size, spec).viewport)
 
 

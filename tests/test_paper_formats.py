@@ -273,7 +273,7 @@ def test_studies_move_from_answer_to_answer(tmp_path, write, engine, answered, f
     shown, times, palette = animated(tmp_path / "a.gif", figure, write)
     assert times == [1500] * count
     of_study = replace(figure, shows=figure.animates)
-    outline = rendering._outline(engine, figure.spec, View(), lambda: False)
+    outline = rendering.outline_of(engine, figure.spec, View(), lambda: False)
     answers = answered[question_of(of_study)]
     wanted = [image_pixels(drawing_of(of_study, answer, outline), SMALL) for answer in answers]
     places = [

@@ -56,15 +56,15 @@ class FileJobs(QObject):
         self._line.stop_asked.connect(self.stop)
 
     def write_figure(self, path: Path, figure: Figure, shelf: Shelf) -> None:
-        """Write ``figure`` as `rendering.write_figure` does, with an engine beside the window's."""
+        """Write ``figure`` as `number_files.write_file` does, with an engine beside the window's."""
         writing = _Writing(path)
 
         def job(engine: EngineLike, pause: Pause) -> None:
-            from attnviz import rendering  # noqa: PLC0415 (torch)
+            from attnviz import number_files, rendering  # noqa: PLC0415 (torch)
 
             sentence = None
             try:
-                rendering.write_figure(
+                number_files.write_file(
                     path, figure, rendering.beside(engine), shelf=shelf,
                     cancelled=lambda: writing.stopped.is_set() or pause(),
                     progress=lambda share: self._progressed.emit(writing, share),
