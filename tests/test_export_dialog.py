@@ -4,9 +4,10 @@ import pytest
 from PySide6.QtCore import QSettings
 from PySide6.QtGui import QImage
 
-from attnviz.figures import Figure
+from attnviz.figures import PARTS, SHOWS, Figure
 from attnviz.spec import Paper, RandomQK, View, make_spec
 from attnviz.views.export_dialog import ExportDialog
+from attnviz.views.part_choice import PartChoice
 
 SPEC = make_spec(RandomQK(length=100), num_heads=2)
 PART = View(rows=(10, 20), cols=(0, 30))
@@ -123,3 +124,35 @@ def test_the_preview_follows_what_is_chosen(dialog_of, qtbot):
     assert dialog.problem.text() == "there is no such picture"
     dialog.show_preview(image)
     assert dialog.problem.text() == ""
+
+
+# --------------------------------------------------------------------------------------------------------------- parts
+
+
+def test_a_studys_parts_can_be_chosen(qtbot, tmp_path):
+    figures = [*FIGURES, ("every mask", Figure(spec=SPEC, shows="gallery")), ("the exam", Figure(shows="exam"))]
+    settings = QSettings(str(tmp_path / "a.ini"), QSettings.Format.IniFormat)
+    dialog = ExportDialog(settings, figures)
+    qtbot.addWidget(dialog)
+    assert dialog.parts.isHidden()  # the maps are one picture
+    dialog.what.setCurrentIndex(2)
+    assert not dialog.parts.isHidden()
+    assert dialog.figure().parts == ()
+    dialog.parts.boxes["limits"].click()
+    assert dialog.figure().parts == ("maps", "hidden-row")
+    dialog.what.setCurrentIndex(3)
+    assert dialog.figure().parts == ()
+    dialog.what.setCurrentIndex(2)
+    assert dialog.figure().parts == ("maps", "hidden-row")
+    with qtbot.waitSignal(dialog.preview_asked):
+        dialog.parts.boxes["maps"].click()
+    dialog.parts.boxes["hidden-row"].click()
+    qtbot.waitUntil(lambda: dialog.problem.text() == "No part is chosen: tick one of them.")
+
+
+def test_each_part_of_each_study_has_words(qtbot):
+    choice = PartChoice()
+    qtbot.addWidget(choice)
+    for shows in SHOWS:
+        assert choice.offer(shows) == (len(PARTS.get(shows, ())) > 1)
+        assert list(choice.boxes) == list(PARTS.get(shows, ()))

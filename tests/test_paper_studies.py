@@ -42,6 +42,7 @@ LONG = make_spec(RandomEmbeddings(length=300), num_heads=2)
 FIGURES = {
     "a-b": Figure(shows="a-b", spec=OPEN, beside=JOURNEY),
     "difference": Figure(shows="difference", spec=OPEN, beside=JOURNEY),
+    "difference of maps alone": Figure(shows="difference", spec=OPEN, beside=JOURNEY, parts=("maps",)),
     "difference of a long map": Figure(shows="difference", spec=edited(LONG, mask="none"), beside=LONG),
     "gallery": Figure(shows="gallery", spec=JOURNEY),
     "gallery of three words": Figure(shows="gallery", spec=CAT),

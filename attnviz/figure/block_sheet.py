@@ -11,7 +11,7 @@ from PySide6.QtCore import QCoreApplication, QRectF, Qt
 from PySide6.QtGui import QFont, QPainter
 
 from attnviz.figure.arranging import Measured, arranged
-from attnviz.figure.blocks import GAP, Block, TableBlock, paint_lines
+from attnviz.figure.blocks import GAP, Block, paint_lines
 from attnviz.figure.cells import paint_swatch
 from attnviz.figure.drawing import Drawing, Step
 from attnviz.figure.fonts import draw_text, load_fonts, sized, text_width
@@ -178,9 +178,6 @@ class _Layout:
     """One figure on its way to its places."""
 
     def __init__(self, contents: Contents, paper: Paper) -> None:
-        if not paper.tables and any(not isinstance(block, TableBlock) for block in contents.blocks):
-            kept = tuple(block for block in contents.blocks if not isinstance(block, TableBlock))
-            contents = replace(contents, blocks=kept)
         self.contents = contents if paper.caption else replace(contents, sentence="")
         self.paper = paper
         self.unit, self.printed = unit_of(paper), paper.dpi is not None

@@ -166,7 +166,7 @@ def _grids(
 ) -> Iterator[MapGrid]:  # fmt: skip
     """Maps that are each labelled; where all have the same tokens, also such that are labelled along the edges."""
     each = _grid(maps, room, unit, columns, title_px)
-    named = all(not cell.matrix.outline.tokens or cell.place.row_labels is not None for cell in each)
+    named = all(not cell.matrix.outline.tokens or cell.place.column_labels is not None for cell in each)
     yield MapGrid(_packed(each, unit, columns), columns, named)
     first = maps[0]
     alike = all(

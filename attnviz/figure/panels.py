@@ -19,6 +19,9 @@ LEAST_LABEL_STEP: Final = 14.0
 SLANTED_EMS: Final = 6.5
 """Slanted labels are at most so long."""
 
+_LEAST_EMS: Final = 2.5
+"""Slanted labels of which less can be seen are left out."""
+
 SHORT_EMS: Final = 2.8
 """Labels as short as numbers are thinned out rather than slanted."""
 
@@ -119,6 +122,7 @@ def _arranged(
     worth_from = (66 if outer.width < 3 * outer.height else 36) * unit  # of a low, wide map it costs less of the whole
     title_h = 22 * unit if subject.titled and outer.height > worth_from else 0.0
     left = top = right = overhang = 0.0
+    named = label_px is not None and edged  # the columns are
     if label_px is not None and edged:
         left = min(subject.row_ems * label_px, outer.width * 0.3) + gap
         top = label_px * 1.6
@@ -126,6 +130,8 @@ def _arranged(
             length = min(subject.column_ems, SLANTED_EMS) * label_px
             top = min(SIN * length + COS * label_px + gap, outer.height * 0.3)
             overhang = COS * length * top / (SIN * length + COS * label_px + gap)
+            if (top - gap - COS * label_px) / SIN < min(length, _LEAST_EMS * label_px):
+                top, overhang, named = 0.0, 0.0, False
     sums_px = min(label_px or 0.0, 15 * unit)
     if sums:
         right = sums_px * 2.6 + 2 * gap
@@ -152,8 +158,8 @@ def _arranged(
         map_rect=map_rect,
         title=Box(x, y - top - title_h, title_w, title_h) if title_h else None,
         row_labels=Box(x - left, y, left - gap, map_rect.height) if labels else None,
-        column_labels=Box(x, y - top, map_rect.width, top - feet) if labels else None,
-        overhang=Box(map_rect.right, y - top, overhang, top - (header.height if header else 0)) if slanted else None,
+        column_labels=Box(x, y - top, map_rect.width, top - feet) if named else None,
+        overhang=Box(map_rect.right, y - top, overhang, top - (header.height if header else 0)) if slanted and named else None,
         sums=sums_box,
         sums_header=header,
         label_px=label_px or 12 * unit,

@@ -82,7 +82,6 @@ _option(PAPER_OPTIONS, "legend", "--legend/--no-legend", help="What masked, zero
 _option(PAPER_OPTIONS, "colour_bar", "--colour-bar/--no-colour-bar", help="The colours and their numbers.")
 _option(PAPER_OPTIONS, "labels", "--labels/--no-labels", help="Names of tokens and axes.")
 _option(PAPER_OPTIONS, "numbers", "--numbers/--no-numbers", help="Numbers in cells that have room for them.")
-_option(PAPER_OPTIONS, "tables", "--tables/--no-tables", help="A study's numbers in tables.")
 _option(PAPER_OPTIONS, "bound", "--bound", type=float, help="The number at which the colours of maps end.")
 _option(PAPER_OPTIONS, "decimals", "--decimals", type=int, help="Digits of numbers in cells.")
 _option(PAPER_OPTIONS, "type_scale", "--type-scale", type=float, help="All type so many times as large.")

@@ -31,7 +31,7 @@ class Paper(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     ``width`` and ``height`` in pixels. ``dpi`` is None for a screen, where type grows with the sheet; on paper so many
     pixels are an inch, and type is as large as in a book. ``title`` None is what the figure shows, "" none.
     ``caption`` is the settings that matter, ``legend`` the looks of cells that are no numbers. ``numbers`` in cells
-    that are large enough, with ``decimals`` (None: as many as fit). ``tables`` of a study, beside what it draws.
+    that are large enough, with ``decimals`` (None: as many as fit).
     ``bound`` is the number at which the colours of maps end (None: what the window's norm says), so that pictures that
     are shown one after the other can be compared. ``type_scale`` makes all type larger or smaller.
     ``real_text`` keeps text in an SVG as text, which then needs a font; else it is outlines.
@@ -48,7 +48,6 @@ class Paper(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     labels: bool = True
     numbers: bool = True
     decimals: int | None = None
-    tables: bool = True
     bound: float | None = None
     type_scale: float = 1.0
     real_text: bool = False

@@ -28,6 +28,7 @@ from PySide6.QtWidgets import (
 from attnviz.figures import NUMBERS, PICTURES, Animates, Figure
 from attnviz.spec import THEMES, Paper, SpecError, Theme, View
 from attnviz.views.paper_size import PaperSize
+from attnviz.views.part_choice import PartChoice
 from attnviz.views.segments import Segments
 
 _SQUARE: Final = 8
@@ -70,6 +71,7 @@ class ExportDialog(QDialog):
         self.theme.set_value(remembered if remembered in self.theme.buttons else "light")
         self.cells = Segments([("screen", self.tr("what is on the screen")), ("whole", self.tr("the whole map"))])
         self.cells.set_value("screen" if part is not None else "whole")
+        self.parts = PartChoice()
         self.moves = QComboBox()
         self.moves.setAccessibleName(self.tr("what moves"))
         self.title = QLineEdit()
@@ -113,6 +115,7 @@ class ExportDialog(QDialog):
         form.addRow(self.tr("Picture of"), self.what)
         form.addRow(self.tr("Cells"), self.cells)
         form.setRowVisible(self.cells, self._part is not None)  # with the whole map on the screen there is no choice
+        form.addRow(self.tr("Parts"), self.parts)
         form.addRow(self.tr("Size"), self.paper_size)
         form.addRow(self.tr("Colours"), self.theme)
         form.addRow(self.tr("Show"), shown)
@@ -120,7 +123,7 @@ class ExportDialog(QDialog):
         form.addRow(self.tr("File"), file_row)
         form.addRow(self.tr("Moves"), self.moves)
         self._form = form
-        hint = QLabel(self.tr("The file's ending decides: .png, .svg, .pdf, .gif, or .csv and .npz for the numbers"))
+        hint = QLabel(self.tr("Its ending decides: .png .svg .pdf .gif · numbers: .csv .npz"))
         hint.setProperty("role", "muted")
         form.addRow("", hint)
         choices = QVBoxLayout()
@@ -137,14 +140,15 @@ class ExportDialog(QDialog):
     def _listen(self) -> None:
         for signal in (
             self.what.currentIndexChanged, self.paper_size.changed, self.theme.chosen, self.cells.chosen,
-            self.title.textChanged, self.path_edit.textChanged, *(box.toggled for box in self._checks.values()),
+            self.parts.changed, self.title.textChanged, self.path_edit.textChanged,
+            *(box.toggled for box in self._checks.values()),
         ):  # fmt: skip
             signal.connect(self._on_changed)
 
     # --------------------------------------------------------------------------------------------------------- figure
 
     def figure(self) -> Figure:
-        """What is chosen. Raises `SpecError` for a size that cannot be."""
+        """What is chosen. Raises `SpecError` for a size that cannot be, and for no part at all."""
         figure = self._figures[max(self.what.currentIndex(), 0)][1]
         view = figure.view
         if self._part is not None and self.cells.buttons["whole"].isChecked():
@@ -157,7 +161,7 @@ class ExportDialog(QDialog):
             title=(self.title.text().strip() or None) if heading else "", **shown,
         )  # fmt: skip
         animates: Animates = self.moves.currentData() or "nothing"
-        return msgspec.structs.replace(figure, view=view, paper=paper, animates=animates)
+        return msgspec.structs.replace(figure, view=view, paper=paper, parts=self.parts.value(), animates=animates)
 
     def _theme(self) -> Theme:
         return next(theme for theme in THEMES if self.theme.buttons[theme].isChecked())
@@ -186,9 +190,14 @@ class ExportDialog(QDialog):
     @Slot()
     def _on_changed(self) -> None:
         self.title.setEnabled(self._checks["heading"].isChecked())
+        self._offer_parts()
         self._offer_moves()
         self.preview.wait()
         self._timer.start()
+
+    def _offer_parts(self) -> None:
+        figure = self._figures[max(self.what.currentIndex(), 0)][1]
+        self._form.setRowVisible(self.parts, self.parts.offer(figure.shows))
 
     @Slot()
     def _offer_moves(self) -> None:
