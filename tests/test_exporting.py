@@ -30,7 +30,8 @@ def program(qtbot, tmp_path):
 def settle(qtbot, program):
     def done():
         now = program.session.snapshot()
-        return now.picture is not None and now.picture.complete and not now.running and not now.stale
+        begun = (now.spec, now.view) == program.controller.wanted()  # an edit may wait behind the throttle
+        return begun and now.picture is not None and now.picture.complete and not now.running and not now.stale
 
     qtbot.waitUntil(done, timeout=20_000)
 
