@@ -19,7 +19,7 @@ from attnviz.questions.gallery import GalleryQuestion
 from attnviz.questions.heads import HeadsQuestion
 from attnviz.questions.leak import LeakQuestion
 from attnviz.questions.rounds import RoundsQuestion
-from attnviz.spec import SpecError
+from attnviz.spec import Paper, SpecError
 
 _MOST_PIXELS: Final = 2048  # of a map of several
 _LEAST_PIXELS: Final = 64
@@ -28,18 +28,19 @@ _LEAST_PIXELS: Final = 64
 def question_of(figure: Figure) -> Question:
     """What the study of ``figure`` is asked: its own question, else the one that its spec and view make.
 
-    Raises `SpecError` for a figure that is of no study, and where the spec cannot be asked.
+    Which part of its maps is the view's to say. Raises `SpecError` for a figure that is of no study, and where the spec
+    cannot be asked.
     """
     make = _MAKERS.get(figure.shows)
     if make is None:
         raise SpecError("shows", f"shows is {figure.shows}, which asks no study: give one of {', '.join(_MAKERS)}")
     usual = STUDY_OF[figure.shows]
-    if figure.question is None:
-        return make(figure)
-    if figure.question.name != usual:
-        asked = figure.question.name
-        raise SpecError("question", f"{figure.shows} asks the study {usual}, but here is a question of {asked}")
-    return figure.question
+    question = make(figure) if figure.question is None else figure.question
+    if question.name != usual:
+        raise SpecError("question", f"{figure.shows} asks the study {usual}, but here is a question of {question.name}")
+    if isinstance(question, CompareQuestion | GalleryQuestion):
+        return replace(question, rows=figure.view.rows, cols=figure.view.cols)
+    return question
 
 
 def studied(figure: Figure) -> Figure:
@@ -64,11 +65,11 @@ def _compare(figure: Figure) -> Question:
     if figure.beside is None:
         raise SpecError("beside", f"{figure.shows} compares two states: say what differs in the other one")
     head = min(_head(figure), figure.beside.num_heads - 1)
-    return CompareQuestion.of(figure.spec, figure.beside, figure.view.stage, head, _pixels(figure))
+    return CompareQuestion.of(figure.spec, figure.beside, figure.view.stage, head, pixels_of(figure.paper))
 
 
 def _gallery(figure: Figure) -> Question:
-    return GalleryQuestion.of(figure.spec, _head(figure), _row(figure), _pixels(figure))
+    return GalleryQuestion.of(figure.spec, _head(figure), _row(figure), pixels_of(figure.paper))
 
 
 def _dropout(figure: Figure) -> Question:
@@ -116,6 +117,6 @@ def _row(figure: Figure) -> int:
     return n_queries - 1 if figure.row is None else figure.row
 
 
-def _pixels(figure: Figure) -> int:
+def pixels_of(paper: Paper) -> int:
     """As many pixels a side as a map of several may get on the paper."""
-    return max(min(max(figure.paper.size) // 2, _MOST_PIXELS), _LEAST_PIXELS)
+    return max(min(max(paper.size) // 2, _MOST_PIXELS), _LEAST_PIXELS)

@@ -9,7 +9,7 @@ from typing import Final, Literal, get_args
 import msgspec
 
 from attnviz.questions import Question
-from attnviz.spec import AttentionSpec, Paper, SpecError, View, make_spec
+from attnviz.spec import LINES, AttentionSpec, Paper, SpecError, View, make_spec
 
 Shows = Literal[
     "heads", "a-b", "difference", "gallery", "row", "dropout", "heads-study", "rounds", "exam", "future-share", "forms",
@@ -20,6 +20,9 @@ is apart. *gallery*: every mask. *row*: one row with its bars. The others are pl
 (*heads-study* that of stacked and split heads)."""
 
 SHOWS: Final = get_args(Shows)
+
+CROPPABLE: Final[tuple[Shows, ...]] = ("heads", "a-b", "difference", "gallery")
+"""Of what maps some rows and columns can be shown alone: those of the figure's view."""
 
 PARTS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
@@ -55,9 +58,9 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     ``spec`` and ``view`` say what is computed and looked at, as in the window. ``heads`` are some of them, () the
     view's: one or all. ``row`` is the query that a *row*, a *gallery* and some studies look at, None for the last.
     ``beside`` is B of *a-b* and *difference*, A is ``spec``; of a *row* it is the state before. ``question`` is the
-    whole question of a study, None for the one that ``spec`` and its defaults make; ``parts`` are those of `PARTS` that
-    stand on the sheet, () all that have room. ``animates`` says what moves in a
-    file of several pictures, of which there are at most ``frames``, each for ``seconds``.
+    whole question of a study, None for the one that ``spec`` and its defaults make; which cells of its maps are shown
+    is the view's to say. ``parts`` are those of `PARTS` that stand on the sheet, () all that have room. ``animates``
+    says what moves in a file of several pictures, of which there are at most ``frames``, each for ``seconds``.
     """
 
     spec: AttentionSpec = msgspec.field(default_factory=make_spec)
@@ -96,3 +99,11 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
                 raise SpecError("heads", f"heads has {head}: heads count from 0 to {self.spec.num_heads - 1}")
         if len(set(self.heads)) < len(self.heads):
             raise SpecError("heads", "heads has a head twice: give each once")
+        for field in LINES:
+            if getattr(self.question, field, None) is not None:
+                raise SpecError(field, f"the question has {LINES[field]} of its own: give them to the figure's view")
+
+
+def whole(figure: Figure) -> Figure:
+    """``figure`` with all cells of its maps."""
+    return msgspec.structs.replace(figure, view=msgspec.structs.replace(figure.view, rows=None, cols=None))

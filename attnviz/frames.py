@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from attnviz.spec import AnyShape, AttentionSpec, Causal
+from attnviz.spec import AnyShape, AttentionSpec, Causal, SpecError
 
 Values = npt.NDArray[np.floating[Any]]
 
@@ -90,6 +90,35 @@ class Scale:
     curve: str = "linear"
     diverging: bool = False
     quantity: str = "value"
+
+
+@dataclass(frozen=True, slots=True)
+class Crop:
+    """The cells of a map of ``shape`` (rows, columns) that are shown: half-open ``rows`` × ``cols``."""
+
+    rows: tuple[int, int]
+    cols: tuple[int, int]
+    shape: tuple[int, int]
+
+    @classmethod
+    def of(cls, rows: tuple[int, int] | None, cols: tuple[int, int] | None, shape: tuple[int, int]) -> Crop:
+        """``rows`` × ``cols``, None for all of them, cut at the map's edges. Raises `SpecError` for cells beyond."""
+        spans = []
+        for name, span, size in ("rows", rows, shape[0]), ("cols", cols, shape[1]):
+            first, end = span or (0, size)
+            if first >= size:
+                raise SpecError(name, f"{name} begins at {first:,}, but the map has {size:,}: begin below that")
+            spans.append((first, min(end, size)))
+        return cls(spans[0], spans[1], shape)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """How many rows and columns are shown."""
+        return self.rows[1] - self.rows[0], self.cols[1] - self.cols[0]
+
+    @property
+    def is_whole(self) -> bool:
+        return self.size == self.shape
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,7 +11,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from attnviz.figure_questions import STUDY_OF, question_of, studied
-from attnviz.figures import PICTURES, Figure, Shows
+from attnviz.figures import PICTURES, Figure, Shows, whole
 from attnviz.questions import Question
 from attnviz.questions.compare import CompareQuestion
 from attnviz.questions.dropout import DropoutQuestion
@@ -57,11 +57,12 @@ def of_figure(figure: Figure) -> SavedSession:
     figure = studied(figure)
     question = _asked(figure)
     spec, view, row = _in_sight(figure, question)
+    all_cells = replace(view, rows=None, cols=None)
     said: dict[str, Any] = {} if question is None else {"question": question}
     if isinstance(question, CompareQuestion):
-        spec, said["pinned"] = question.b, (question.a, _fitting(_whole(view), question.a))
+        spec, said["pinned"] = question.b, (question.a, _fitting(all_cells, question.a))
     elif figure.beside is not None and figure.shows == "row":  # the state before
-        said["pinned"] = figure.beside, _fitting(_whole(view), figure.beside)
+        said["pinned"] = figure.beside, _fitting(all_cells, figure.beside)
     if row is not None:
         said["selected"] = row, row
     if figure.shows in _PAGE_OF:
@@ -73,7 +74,7 @@ def _asked(figure: Figure) -> Question | None:
     """What the study of ``figure`` was asked; None where spec, head and row are all that it asks."""
     if figure.shows not in STUDY_OF or (figure.question is None and figure.shows in _OF_LAST_ROW):
         return None
-    return question_of(figure)
+    return question_of(whole(figure))  # a part of its maps is what the window shows
 
 
 def _in_sight(figure: Figure, question: Question | None) -> tuple[AttentionSpec, View, int | None]:
@@ -103,10 +104,6 @@ def _in_sight(figure: Figure, question: Question | None) -> tuple[AttentionSpec,
 def _of_head(view: View, head: int) -> View:
     """``view`` with the head that a page takes from it; of all heads that is the first."""
     return view if (view.head or 0) == head else replace(view, head=head)
-
-
-def _whole(view: View) -> View:
-    return replace(view, rows=None, cols=None)
 
 
 def _fitting(view: View, spec: AttentionSpec) -> View:

@@ -50,6 +50,9 @@ def test_the_whole_map_is_offered_where_a_part_is_on_the_screen(dialog_of):
     assert dialog.figure().view == PART
     dialog.cells.buttons["whole"].click()
     assert (dialog.figure().view.rows, dialog.figure().view.cols) == (None, None)
+    assert not dialog.cells.isHidden()
+    dialog.what.setCurrentIndex(1)  # a row is no map
+    assert dialog.cells.isHidden()
     assert dialog_of().cells.isHidden()
 
 

@@ -10,6 +10,7 @@ from PySide6.QtGui import QGuiApplication, QImage
 from attnviz import app, rendering
 from attnviz.engine import Engine
 from attnviz.remembered import recall
+from attnviz.session import Window
 from attnviz.spec import Paper, RandomQK, Text, View, edited, make_spec
 from attnviz.window.file_jobs import STOPPED
 
@@ -55,6 +56,29 @@ def test_all_that_the_state_has_is_offered_and_the_page_in_sight_first_after_the
     program.controller.edit_spec(make_spec(RandomQK(length=8)))
     settle(qtbot, program)
     assert not {"heads-study", "leaks", "dropout"} & {*shows(program)}
+
+
+def test_the_part_in_sight_is_that_of_two_states_and_of_every_mask_too(program, qtbot):
+    program.controller.edit_spec(edited(TEXT, mask="none"))
+    settle(qtbot, program)
+    qtbot.waitUntil(lambda: program.session.snapshot().before is not None)
+    program.controller.set_window(Window(1, 3, 0, 4))
+    offered = {figure.shows: figure for _, figure in program.exporting.offered()}
+    in_part = {name for name, figure in offered.items() if (figure.view.rows, figure.view.cols) == ((1, 3), (0, 4))}
+    assert in_part == {"heads", "a-b", "difference", "gallery"}
+    assert all(offered[name].view.rows is None for name in {*offered} - in_part)
+    program.controller.edit_view(View(stage="queries"))
+    qtbot.waitUntil(lambda: program.session.snapshot().picture.view.stage == "queries", timeout=20_000)
+    settle(qtbot, program)
+    program.controller.set_window(Window(0, 2, 0, 8))  # tokens × dimensions: no part of a map of weights
+    offered = {figure.shows: figure for _, figure in program.exporting.offered()}
+    assert {name for name, figure in offered.items() if figure.view.rows is not None} == {"heads"}
+
+
+def test_every_mask_is_as_sharp_as_paper_is_not_as_its_page(program):
+    program.window.show_page("masks")
+    gallery = next(figure for _, figure in program.exporting.offered() if figure.shows == "gallery")
+    assert gallery.question.pixels == 960
 
 
 def test_every_offer_can_be_drawn_and_says_why_not(program, qtbot):

@@ -115,6 +115,16 @@ def test_cells_are_told_where_the_picture_has_pixels_of_several(engine, tmp_path
     assert columns["state"] == ["A"] * 100 + ["B"] * 100
 
 
+@pytest.mark.parametrize("shows", ["a-b", "gallery"])
+def test_of_a_part_its_own_rows_and_keys_are_told(shows, engine, tmp_path):
+    number_files.write_numbers(tmp_path / "whole.csv", figure_of(shows), engine)
+    number_files.write_numbers(tmp_path / "part.csv", figure_of(shows, view=View(rows=(1, 3), cols=(2, 4))), engine)
+    header, lines = lines_in(tmp_path / "whole.csv")
+    of = [0, 1, 2, 5, 6]
+    kept = [[line[n] for n in of] for line in lines if line[1] in ("1", "2")]
+    assert lines_in(tmp_path / "part.csv") == ([header[n] for n in of], kept)
+
+
 def test_a_row_has_a_line_for_each_key_and_a_column_for_each_stage(engine, tmp_path):
     figure = Figure(spec=WORDS, shows="row", row=2, heads=(1,), beside=OPEN)
     number_files.write_numbers(tmp_path / "a.csv", figure, engine)

@@ -151,6 +151,13 @@ def test_a_question_about_another_spec_opens_that_one(shows):
     assert opening.of_figure(Figure(shows=shows, spec=other, question=asked)).spec == asked.spec
 
 
+def test_a_part_of_a_and_b_is_the_windows_and_not_the_questions():
+    part = View(rows=(1, 3), cols=(0, 2))
+    saved = opening.of_figure(Figure(spec=OPEN, beside=WORDS, shows="a-b", view=part))
+    assert (saved.view, saved.pinned) == (part, (OPEN, View()))
+    assert (saved.question.rows, saved.question.cols) == (None, None)
+
+
 def test_a_stage_that_a_has_not_still_opens():
     saved = opening.of_figure(
         Figure(spec=OPEN, beside=WORDS, shows="a-b", view=View(stage="masked_scores", norm="unit"))

@@ -19,7 +19,10 @@ from attnviz.spec import Pooling
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Which cells become pixels: half-open ``rows`` and ``cols`` aligned to ``level`` (or to the map's end)."""
+    """Which cells become pixels: half-open ``rows`` and ``cols``, in bins of ``level`` from their own first cell on.
+
+    Where a picture is put together of several of them they are aligned to ``level`` (or to the map's end).
+    """
 
     rows: tuple[int, int]
     cols: tuple[int, int]
@@ -104,7 +107,7 @@ class PanelPooler:
             if self._mask is None or self._mask[0] is not masked:
                 self._mask = masked, 0 if masked is None else _n_hidden(masked)
             n_masked = self._mask[1]
-        sums = cells.sum(-1, dtype=torch.promote_types(cells.dtype, torch.float32)) if self._nonnegative else None
+        sums = sums_of(cells) if self._nonnegative else None
         padded = panel.padded[0] < panel.padded[1]
         plain = sums is not None and panel.dropped is None and not padded and bool(torch.isfinite(sums).all())
         if plain:
@@ -197,6 +200,11 @@ class PanelPooler:
 
     def _class_plane(self, planes: dict[CellClass, Tensor]) -> npt.NDArray[np.uint8]:
         return _class_plane(planes, self._region)
+
+
+def sums_of(cells: Tensor) -> Tensor:
+    """Each row's sum over all keys, in float32 at least; (R,)."""
+    return cells.sum(-1, dtype=torch.promote_types(cells.dtype, torch.float32))
 
 
 def _class_plane(planes: dict[CellClass, Tensor], region: Region) -> npt.NDArray[np.uint8]:

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
-import msgspec
 
 from attnviz.cli.progress import progress
-from attnviz.figures import NUMBERS, PICTURES, Figure
+from attnviz.figures import CROPPABLE, NUMBERS, PICTURES, Figure
 from attnviz.options.figure import clipped, figure_for, figure_options
 from attnviz.screens import use_offscreen
 from attnviz.spec import AttentionSpec, MaskFile, SpecError
@@ -68,7 +67,7 @@ def render_command(leave: Callable[..., object], say: Callable[[str], object]) -
         _check_used(figure, options)
         if options["animates"] is not None and (image is None or image.suffix.lower() != ".gif"):
             raise click.UsageError(f"--animate {figure.animates} is for a GIF: give --image FILE.gif")
-        figure = msgspec.structs.replace(figure, view=clipped(figure.spec, figure.view))
+        figure = clipped(figure)
         if options["mask_shape"] is not None:
             _check_mask_file(figure.spec)
         _write(figure, image, data, save_spec, memory, say)
@@ -84,7 +83,7 @@ def render_command(leave: Callable[..., object], say: Callable[[str], object]) -
 
 def _check_used(figure: Figure, options: Mapping[str, Any]) -> None:
     """Refuse what this kind of figure would leave aside without a word."""
-    for name, kinds in ("rows", ("heads",)), ("cols", ("heads",)), ("beside", ("a-b", "difference", "row")):
+    for name, kinds in ("rows", CROPPABLE), ("cols", CROPPABLE), ("beside", ("a-b", "difference", "row")):
         if options[name] not in (None, ()) and figure.shows not in kinds:
             raise click.UsageError(f"--{name} is for --shows {', '.join(kinds)}, not {figure.shows}: leave it out")
 

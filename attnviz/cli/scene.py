@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 import click
-import msgspec
 
 from attnviz.figures import Figure
 from attnviz.files import FileProblem
@@ -189,7 +188,7 @@ class _Work:
         from attnviz import number_files, scene_files
         from attnviz.options.figure import clipped
 
-        figure = msgspec.structs.replace(figure, view=clipped(figure.spec, figure.view))
+        figure = clipped(figure)
         path = scene_files.place_in(self._folder, file)
         return number_files.write_file(
             path, figure, engine, progress=lambda share: self._said.put(_Reached(file, share))

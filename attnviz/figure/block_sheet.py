@@ -102,7 +102,7 @@ class BlocksDrawing(Drawing):
 
     @property
     def has_large_cells(self) -> bool:
-        return all(place.height >= _LARGE_FROM * matrix.frame.rows[1] for matrix, place in self.maps)
+        return all(place.height >= _LARGE_FROM * matrix.crop.size[0] for matrix, place in self.maps)
 
     @property
     def unit(self) -> float:

@@ -32,7 +32,7 @@ from attnviz.spec import Paper, View
 _LEAST_CELL: Final = 7.0  # of a map whose rows are named
 _AT_EASE: Final = 150.0
 _BAR: Final = 60.0  # without its ticks' words
-_BAR_HIGH: Final = 320.0
+_BAR_LOW, _BAR_HIGH = 110.0, 320.0
 _LEVEL_LONG, _LEVEL_SHORT = 260.0, 80.0
 _ABOVE_LEVEL: Final = 12.0
 _WORTH_MOVING: Final = 1.08
@@ -79,13 +79,13 @@ class MapsBlock:
     @property
     def _least_area(self) -> float:
         """Below this the maps say nothing."""
-        rows = [min(one.frame.rows[1], 24) if one.outline.tokens else 0 for one in self.maps]
+        rows = [min(one.crop.size[0], 24) if one.outline.tokens else 0 for one in self.maps]
         return sum(max(LEAST, _LEAST_CELL * count) ** 2 for count in rows)
 
     def worth(self, size: tuple[float, float], unit: float) -> float:
         room = Box(0, 0, size[0], max(size[1] - self.words.height(size[0], unit), 1.0))
         grid = self._plan(room, unit, None).grid
-        return max(grid.total / unit**2, 1.0)
+        return max(grid.worth / unit**2, 1.0)
 
     def shown(self, paper: Paper | None) -> tuple[Matrix, ...]:
         """The maps as the paper has them: without names of tokens where it has no labels."""
@@ -129,7 +129,8 @@ class MapsBlock:
         beside = best_grid(maps, _resized(room, width=room.width - wide), unit)
         whole = best_grid(maps, room, unit)
         hole = whole.hole
-        if hole is not None and hole.width >= wide and whole.merit >= beside.merit > 0:
+        roomy = hole is not None and hole.width >= wide and hole.height >= _BAR_LOW * unit
+        if hole is not None and roomy and whole.merit >= beside.merit > 0:
             plan = _centred(whole, 0.0, room)
             hole = plan.grid.hole or hole
             return replace(plan, bars=self._upright(hole.x, hole, unit))
@@ -157,7 +158,7 @@ class MapsBlock:
     def _upright(self, left: float, beside: Box, unit: float, room: Box | None = None) -> tuple[Box, ...]:
         """Columns of upright bars from ``left`` on, as high as what they stand ``beside``."""
         room, wide, cells = room or beside, self._bar_width(unit), beside
-        high = min(max(min(cells.height, _BAR_HIGH * unit), 110 * unit), room.height)
+        high = min(max(min(cells.height, _BAR_HIGH * unit), _BAR_LOW * unit), room.height)
         y = min(max(cells.y + cells.height / 2 - high / 2, room.y), room.bottom - high)
         gap = 14 * unit
         return tuple(Box(left + n * wide + gap, y, wide - gap, high) for n in range(len(self.bars)))

@@ -11,7 +11,7 @@ from typing import Final
 from attnviz.figure.blocks import GAP, LINE
 from attnviz.figure.fonts import sized, text_width
 from attnviz.figure.grids import edges_of, shifted, used_by, with_edges
-from attnviz.figure.matrix_map import CAPTION_PX, TITLE_PX, Matrix, place_of, subject_of_matrix
+from attnviz.figure.matrix_map import CAPTION_PX, TITLE_PX, Matrix, names_tell, place_of, subject_of_matrix
 from attnviz.figure.panels import inner_panel
 from attnviz.figure.places import Box, PanelLayout, Subject
 from attnviz.figure.words import wrapped
@@ -107,6 +107,11 @@ class MapGrid:
         """How well the maps show: two grids are compared by it."""
         return self.least * (1.0 if self.named or self.least < 0 else _NAMELESS)
 
+    @property
+    def worth(self) -> float:
+        """What the maps are worth beside other blocks: their area, less where names are left out."""
+        return self.total * (1.0 if self.named else _NAMELESS)
+
     def row_of(self, number: int) -> tuple[MapCell, ...]:
         """The cells beside that of ``number``, and itself."""
         first = number - number % self.columns
@@ -198,6 +203,8 @@ def _edged(
     grid, sizes, cell = tried(label_px, slanted=slanted)
     left, _top, lean = sizes
     if room.width - left - lean < room.width / 2 or (not slanted and subject.column_ems * label_px * 1.1 > 1.1 * cell):
+        return None
+    if not names_tell(grid[0].place, subject):
         return None
     packed = _packed(grid, unit, columns, least=lean)
     corner = min(one.place.map_rect.x for one in packed), min(one.place.map_rect.y for one in packed)

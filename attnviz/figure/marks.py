@@ -13,7 +13,7 @@ from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication
 
 from attnviz import colour
 from attnviz.figure import labels
-from attnviz.frames import CellClass, Frame, Scale
+from attnviz.frames import CellClass, Crop, Frame, Scale
 from attnviz.session import Picture
 from attnviz.spec import QUERY_KEY_STAGES, WEIGHT_STAGES, AttentionSpec, Causal, Drawn, MaskFile, View, shape_text
 from attnviz.spec.fills import number_words
@@ -188,6 +188,23 @@ def pixel_words(level: int, pooling: str) -> str:
     if pooling == "share":
         return QCoreApplication.translate("Figure", "share of the row's mass, {0} keys wide").format(level)
     return QCoreApplication.translate("Figure", "brightest of {0} × {0} cells").format(level)
+
+
+def crop_words(crop: Crop, stage: str) -> str:
+    """Such as "queries 1,024–2,047 × keys 0–1,023 of 131,072"; both lengths where they differ."""
+    n_rows, n_cols = crop.shape
+    if stage not in QUERY_KEY_STAGES:
+        words = QCoreApplication.translate("Figure", "tokens {0} of {1} × dimensions {2} of {3}")
+    elif n_rows == n_cols:
+        words = QCoreApplication.translate("Figure", "queries {0} × keys {2} of {3}")
+    else:
+        words = QCoreApplication.translate("Figure", "queries {0} of {1} × keys {2} of {3}")
+    return words.format(_span_words(crop.rows), f"{n_rows:,}", _span_words(crop.cols), f"{n_cols:,}")
+
+
+def _span_words(span: tuple[int, int]) -> str:
+    first, last = f"{span[0]:,}", f"{span[1] - 1:,}"
+    return first if first == last else f"{first}–{last}"
 
 
 def axes_caption(stage: str, level: int, pooling: str = "max") -> str:

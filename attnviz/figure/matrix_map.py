@@ -18,12 +18,14 @@ from attnviz.figure.fonts import draw_text, load_fonts, sized
 from attnviz.figure.grid import Window, grid_of
 from attnviz.figure.grids import shifted
 from attnviz.figure.highlights import paint_selected_row
-from attnviz.figure.layout import Box, PanelLayout, Subject, panel_layout, subject_of
+from attnviz.figure.labels import label_step
+from attnviz.figure.layout import Box, PanelLayout, Subject, map_shape, panel_layout, subject_of
 from attnviz.figure.paint import paint_surroundings
+from attnviz.figure.panels import LEAST_LABEL_STEP
 from attnviz.figure.peeking import Peeking, frame_hidden_cells, hidden_cells, outline_hidden
 from attnviz.figure.styles import Style
 from attnviz.figure.vectors import draw_lines
-from attnviz.frames import CellClass, Counts, Frame, Outline, Scale, StageShape, Values, level_for, shown_class
+from attnviz.frames import CellClass, Counts, Crop, Frame, Outline, Scale, StageShape, Values, level_for, shown_class
 from attnviz.pixels import pooled_max
 from attnviz.spec import AnyShape, MaskFile
 
@@ -32,6 +34,7 @@ TITLE_LINE, CAPTION_LINE = 22.0, 20.0
 _LABELS_WORTH = 0.3  # labels that leave less than this share of the map's area are left out
 _FRAMED_FROM = 7.0  # pixels a cell
 _MOST_PIXELS = 512  # a larger matrix is pooled to so many pixels a side
+_SQUARE_UP_TO = 8.0  # times as long as wide: of a longer part of a map square cells would be a thread
 _CENTRE = Qt.AlignmentFlag.AlignHCenter
 
 
@@ -58,41 +61,54 @@ class Matrix:
     """``sums_words`` are for where the rows' sums have no room, ``brief`` a title and a caption for little room."""
 
     @property
+    def crop(self) -> Crop:
+        """Which cells of the map are shown."""
+        return Crop(self.frame.rows, self.frame.cols, map_shape(self.outline))
+
+    @property
     def window(self) -> Window:
-        """All of it."""
-        return 0.0, float(self.frame.rows[1]), 0.0, float(self.frame.cols[1])
+        """All that is shown."""
+        (top, bottom), (left, right) = self.frame.rows, self.frame.cols
+        return float(top), float(bottom), float(left), float(right)
 
     @property
     def shows_red(self) -> bool:
         """Whether a cell that is hidden by the mask's shape is seen all the same."""
         if self.peeking is None or self.frame.level > 1:
             return False
-        behind = hidden_cells(self.peeking, range(self.frame.rows[1]), range(self.frame.cols[1]))
+        behind = hidden_cells(self.peeking, range(*self.frame.rows), range(*self.frame.cols))
         return bool((behind & (shown_class(self.frame.classes) == CellClass.ORDINARY)).any())
 
 
 def matrix_of(
     values: Values, classes: npt.NDArray[np.uint8], *, scale: Scale, colours: str = "viridis",
-    tokens: Sequence[str] = (), title: str = "", caption: str = "", sums: bool = False, stage: str = "",
+    tokens: Sequence[str] = (), title: str = "", caption: str = "", stage: str = "",
+    sums: bool | npt.NDArray[np.float64] = False, crop: Crop | None = None, level: int = 1,
     faded: int = 0, row: int | None = None, numbers: bool = True, grown: int | None = None,
     peeking: Peeking | None = None, most: int = _MOST_PIXELS,
 ) -> Matrix:  # fmt: skip
     """``values`` float (Q, K) with ``classes`` uint8 (Q, K) of `CellClass` sets on ``scale``.
 
-    ``tokens`` name the keys (the queries are the last of them); ``sums`` puts Σ of each row at its right. ``stage``
-    says how numbers are written; by default they are weights, on a diverging scale scores. A matrix of over ``most``
-    cells a side is pooled.
+    They are ``crop`` of a map (None: all of it), each ``level`` × ``level`` of its cells. ``tokens`` name the whole
+    map's keys (the queries are the last of them); ``sums`` puts Σ of each row at its right, or the numbers (Q,) given.
+    ``stage`` says how numbers are written; by default they are weights, on a diverging scale scores. A matrix of over
+    ``most`` cells a side is pooled.
     """
     stage = stage or ("scaled_scores" if scale.diverging or scale.low < 0 else "weights")
-    n_queries, n_keys = values.shape
+    crop = crop or Crop((0, values.shape[0]), (0, values.shape[1]), values.shape)
+    n_queries, n_keys = crop.shape
     outline = Outline(
         0, stage, tuple(tokens), n_queries, n_keys, (), "", (StageShape(stage, (1, n_queries, n_keys)),), (),
         ("head:0",), False, True, "cpu",
     )  # fmt: skip
-    totals = np.where(np.isneginf(values), 0, values).astype(np.float64).sum(1) if sums else None
+    totals = sums if isinstance(sums, np.ndarray) else None
+    if sums is True:
+        totals = np.where(np.isneginf(values), 0, values).astype(np.float64).sum(1)
     rgb = colour.paint_values(values, classes, scale, colours)
-    frame = Frame(0, "head:0", stage, 0, (0, n_queries), (0, n_keys), 1, values, classes, rgb, scale, Counts(), totals)
-    frame = pooled(frame, level_for(max(n_queries, n_keys), most), colours)
+    frame = Frame(
+        0, "head:0", stage, 0, crop.rows, crop.cols, level, values, classes, rgb, scale, Counts(), totals
+    )  # fmt: skip
+    frame = pooled(frame, level_for(max(values.shape), most), colours)
     return Matrix(frame, outline, colours, title, caption, faded, row, numbers, grown, peeking)
 
 
@@ -130,15 +146,32 @@ def place_of(outer: Box, matrix: Matrix, unit: float = 1.0, *, beside_sums: bool
 
 def subject_of_matrix(matrix: Matrix, *, beside_sums: bool = False) -> Subject:
     """What the layout of ``matrix`` depends on."""
-    n_rows, n_cols = matrix.frame.rows[1], matrix.frame.cols[1]
-    square = 2 / 3 <= n_cols / n_rows <= 3 / 2
+    crop = matrix.crop
+    n_rows, n_cols = crop.size
+    least = 2 / 3 if crop.is_whole else 1 / _SQUARE_UP_TO
+    square = least <= n_cols / n_rows <= 1 / least
     subject = Subject(
         n_rows, n_cols, titled=False, sums=matrix.frame.row_sums is not None or beside_sums, square=square
     )
     if not matrix.outline.tokens:
         return subject
-    named = subject_of(matrix.outline)
+    named = _named(matrix.outline, crop)
     return replace(subject, row_ems=named.row_ems, column_ems=named.column_ems, numbered=named.numbered)
+
+
+@lru_cache(maxsize=64)  # as below; of many labels the widest takes its time
+def _named(outline: Outline, crop: Crop) -> Subject:
+    return subject_of(outline, (crop.rows, crop.cols))
+
+
+def names_tell(place: PanelLayout, subject: Subject) -> bool:
+    """Whether there is room for more than a name or two of each side's tokens; rows' alone must not be cut."""
+    rows = place.row_labels
+    if rows is not None and place.column_labels is None and rows.width + 1 < subject.row_ems * place.label_px:
+        return False
+    least = max(LEAST_LABEL_STEP * place.unit, 1.1 * place.label_px)
+    sides = (place.map_rect.height, subject.rows), (place.map_rect.width, subject.cols)
+    return all(label_step(side / count, least) <= max(count / 2, 1) for side, count in sides)
 
 
 @lru_cache(maxsize=4096)  # the maps of one figure are alike, and many sizes are tried
@@ -148,7 +181,7 @@ def _place(width: float, height: float, subject: Subject, unit: float, *, named:
     bare = panel_layout(outer, replace(nameless, sums=False), unit=unit, labelled=False)
     if named:
         plan = panel_layout(outer, subject, unit=unit)
-        if _area(plan) >= _LABELS_WORTH * _area(bare):
+        if _area(plan) >= _LABELS_WORTH * _area(bare) and names_tell(plan, subject):
             return plan
     if subject.sums:
         plan = panel_layout(outer, nameless, unit=unit)
@@ -166,8 +199,9 @@ def paint_map(
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     rect, window, frame, outline = QRectF(*place.map_rect), matrix.window, matrix.frame, matrix.outline
+    n_rows, n_cols = matrix.crop.size
     factor = 1
-    while frame.level * factor < max(frame.rows[1] / max(rect.height(), 1), frame.cols[1] / max(rect.width(), 1)):
+    while frame.level * factor < max(n_rows / max(rect.height(), 1), n_cols / max(rect.width(), 1)):
         factor *= 2
     frame = pooled(frame, factor, matrix.colours)
     if matrix.faded:
@@ -189,6 +223,8 @@ def paint_map(
     if style.grey and frame.scale.diverging and frame.level == 1:
         _hatch_negative(painter, rect, window, frame, unit)
     if matrix.peeking is not None and matrix.shows_red:
+        if not matrix.crop.is_whole:  # the line around what is hidden goes on beyond it
+            painter.setClipRect(rect, Qt.ClipOperation.IntersectClip)
         _paint_peeking(painter, rect, window, frame, matrix.peeking, style, unit)
     painter.restore()
     if matrix.grown is not None:
@@ -218,7 +254,8 @@ def _hatch_negative(painter: QPainter, rect: QRectF, window: Window, frame: Fram
     grid = grid_of(rect, window, frame)
     if grid.side >= _FRAMED_FROM:
         below = (frame.values < 0) & (shown_class(frame.classes) == CellClass.ORDINARY)
-        hatch_below(painter, [grid.cell(row, col) for row, col in np.argwhere(below).tolist()], unit)
+        (top, _), (left, _) = frame.rows, frame.cols
+        hatch_below(painter, [grid.cell(top + row, left + col) for row, col in np.argwhere(below).tolist()], unit)
 
 
 def hatch_below(painter: QPainter, rects: Sequence[QRectF], unit: float) -> None:

@@ -119,7 +119,8 @@ def _arranged(
     Then the sums' header stands beside the title.
     """
     gap = 6 * unit
-    worth_from = (66 if outer.width < 3 * outer.height else 36) * unit  # of a low, wide map it costs less of the whole
+    low = outer.width >= 3 * outer.height  # of a low, wide map a title and slanted labels cost less of the whole
+    worth_from = (36 if low else 66) * unit
     title_h = 22 * unit if subject.titled and outer.height > worth_from else 0.0
     left = top = right = overhang = 0.0
     named = label_px is not None and edged  # the columns are
@@ -128,7 +129,7 @@ def _arranged(
         top = label_px * 1.6
         if slanted:
             length = min(subject.column_ems, SLANTED_EMS) * label_px
-            top = min(SIN * length + COS * label_px + gap, outer.height * 0.3)
+            top = min(SIN * length + COS * label_px + gap, outer.height * (0.45 if low else 0.3))
             overhang = COS * length * top / (SIN * length + COS * label_px + gap)
             if (top - gap - COS * label_px) / SIN < min(length, _LEAST_EMS * label_px):
                 top, overhang, named = 0.0, 0.0, False
@@ -159,7 +160,9 @@ def _arranged(
         title=Box(x, y - top - title_h, title_w, title_h) if title_h else None,
         row_labels=Box(x - left, y, left - gap, map_rect.height) if labels else None,
         column_labels=Box(x, y - top, map_rect.width, top - feet) if named else None,
-        overhang=Box(map_rect.right, y - top, overhang, top - (header.height if header else 0)) if slanted and named else None,
+        overhang=Box(map_rect.right, y - top, overhang, top - (header.height if header else 0))
+        if slanted and named
+        else None,
         sums=sums_box,
         sums_header=header,
         label_px=label_px or 12 * unit,

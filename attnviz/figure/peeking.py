@@ -128,12 +128,18 @@ def _hidden_path(
     firsts, ends = _visible_runs(peeking, rows)
     beyond = math.ceil(8 * unit / grid.cell_w)  # coordinates stay near the sheet, a million columns out as well
     low, high = math.floor(grid.window[2]) - beyond, math.ceil(grid.window[3]) + beyond
+    over = 8 * unit if rows.start > 0 else 0.0  # what goes on beyond the rows in sight has no edge there
+    under = 8 * unit if rows_in_sight.stop < peeking.n_keys - peeking.shift else 0.0
     area = QPainterPath()
     for edges, border in (ends, peeking.n_keys), (firsts, 0):
         outer = grid.x(min(max(border, low), high))
         for _, start, stop in runs_of((edges != border)[None]):
             tops = np.append(np.array(rows)[start:stop], min(rows[stop - 1] + step, grid.rows.stop))
             corners = _corners(grid, tops, np.clip(edges[start:stop], low, high))
+            if start == 0 and over:
+                corners.insert(0, corners[0] - QPointF(0, over))
+            if stop == len(rows) and under:
+                corners.append(corners[-1] + QPointF(0, under))
             closed = [QPointF(outer, corners[0].y()), *corners, QPointF(outer, corners[-1].y())]
             area.addPolygon(QPolygonF([*closed, closed[0]]))
     if (firsts >= ends).any():  # rows that see nothing join what lies left of the others to what lies right

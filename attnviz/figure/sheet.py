@@ -20,7 +20,7 @@ from attnviz.figure.paper_layout import SheetWords, margin_of, paper_layout
 from attnviz.figure.styles import Style, style_of_theme
 from attnviz.figure.units import unit_of
 from attnviz.figure.words import wrapped
-from attnviz.frames import Frame, Outline, level_for
+from attnviz.frames import Crop, Frame, Outline, level_for
 from attnviz.session import Cell, Picture
 from attnviz.spec import QUERY_KEY_STAGES, AttentionSpec, Paper, View, Viewport
 
@@ -45,9 +45,14 @@ class Sheet:
     headings: tuple[str, ...]
 
     @property
+    def crop(self) -> Crop:
+        """The cells that each map shows."""
+        return Crop(self.rows, self.cols, self.shape)
+
+    @property
     def is_part(self) -> bool:
         """Whether a window of the map is shown rather than all of it."""
-        return (self.rows, self.cols) != ((0, self.shape[0]), (0, self.shape[1]))
+        return not self.crop.is_whole
 
     @property
     def window(self) -> paint.Window:
@@ -240,27 +245,9 @@ def _captions(sheet: Sheet, outline: Outline, level: int, pooling: str, *, count
 
 def sheet_caption(sheet: Sheet, outline: Outline, level: int, pooling: str, *, counted: bool = True) -> str:
     """Which cells of the map are shown, where it is a part; what a pixel is, where it covers several cells."""
-    parts = [_window_words(sheet, outline.stage)] if sheet.is_part else []
+    parts = [marks.crop_words(sheet.crop, outline.stage)] if sheet.is_part else []
     if level > 1:
         parts.append(marks.pixel_words(level, pooling))
     if sheet.is_part and sheet.paper.legend and counted:
         parts.append(QCoreApplication.translate("Figure", "counts are of the whole map"))
     return " · ".join(parts)
-
-
-def _window_words(sheet: Sheet, stage: str) -> str:
-    """Such as "queries 1,024–2,047 × keys 0–1,023 of 131,072"; both lengths where they differ."""
-    n_rows, n_cols = sheet.shape
-    rows, cols = _span_words(sheet.rows), _span_words(sheet.cols)
-    if stage not in QUERY_KEY_STAGES:
-        words = QCoreApplication.translate("Figure", "tokens {0} of {1} × dimensions {2} of {3}")
-    elif n_rows == n_cols:
-        words = QCoreApplication.translate("Figure", "queries {0} × keys {2} of {3}")
-    else:
-        words = QCoreApplication.translate("Figure", "queries {0} of {1} × keys {2} of {3}")
-    return words.format(rows, f"{n_rows:,}", cols, f"{n_cols:,}")
-
-
-def _span_words(span: layout.Span) -> str:
-    first, last = f"{span[0]:,}", f"{span[1] - 1:,}"
-    return first if first == last else f"{first}–{last}"

@@ -101,7 +101,7 @@ def _paint_level(
         middle, share = _in_sight(col, left, right)
         x, needed = strip.x + (middle - left) * cell, text_width(font, labels[col])
         width = min(cell * step, 2 * (reach - x)) if step > 1 else share * cell
-        if step > 1 and (x - needed / 2 < low or needed > width + 2):
+        if step > 1 and (x - needed / 2 < low or needed > width + 0.5):
             continue  # it would run into the rows' own names, or be cut at the right edge
         if share < 1 and needed > width and col != current:
             continue

@@ -10,10 +10,11 @@ import click
 import msgspec
 
 from attnviz.figure_questions import question_of
-from attnviz.figures import ANIMATES, PICTURES, SHOWS, Figure
+from attnviz.figures import ANIMATES, CROPPABLE, PICTURES, SHOWS, Figure, whole
+from attnviz.frames import Crop
 from attnviz.options.spec import asked_for, changed, spec_options
 from attnviz.questions import Question
-from attnviz.spec import QUERY_KEY_STAGES, THEMES, AttentionSpec, SpecError, View, edited, make_spec, parse_size
+from attnviz.spec import QUERY_KEY_STAGES, THEMES, SpecError, edited, make_spec, parse_size
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -145,13 +146,13 @@ def figure_for(options: Mapping[str, Any], *, idle_fill: bool = False) -> Figure
     figure: Figure = _replaced(base, {"question": None, **fields, "spec": spec, "view": view, "paper": paper})
     question = None
     if base.question is not None and figure.shows == base.shows:  # what was asked otherwise than usual stays so
-        usual = question_of(_replaced(base, {"question": None}))
+        usual = question_of(whole(_replaced(base, {"question": None})))
         again = {"row": figure.row} if "row" in own and "row" in usual.__struct_fields__ else {}
-        question = _replaced(question_of(figure), {**_differing(base.question, usual), **again})
+        question = _replaced(question_of(whole(figure)), {**_differing(base.question, usual), **again})
     if "question" in own:
         moved = figure.shows == "heads" and figure.animates in ("rounds", "exam")
         asked = _replaced(figure, {"shows": figure.animates}) if moved else figure
-        question = _asked(question or question_of(asked), dict(own["question"]))
+        question = _asked(question or question_of(whole(asked)), dict(own["question"]))
     return figure if question is None else _replaced(figure, {"question": question})
 
 
@@ -176,14 +177,18 @@ def _replaced(struct: Any, fields: Mapping[str, Any]) -> Any:
     return type(struct)(**{**kept, **fields})
 
 
+_SAID_ELSEWHERE: Final = frozenset({"spec", "rows", "cols"})
+"""Fields of a question that options of their own set."""
+
+
 def _asked(question: Question, pairs: Mapping[str, Any]) -> Question:
     """``question`` with its own fields as they are written on the command line. Raises `SpecError`."""
     kinds = {field.name: field.type for field in msgspec.structs.fields(type(question))}
     given: dict[str, Any] = {}
     for name, text in pairs.items():
         field = name.replace("-", "_")
-        if field not in kinds or field == "spec":
-            known = ", ".join(one for one in kinds if one != "spec")
+        if field not in kinds or field in _SAID_ELSEWHERE:
+            known = ", ".join(one for one in kinds if one not in _SAID_ELSEWHERE)
             raise SpecError("ask", f"{question.name} is not asked for {name}: give one of {known}")
         value: Any = text.split(",") if isinstance(text, str) and "tuple" in str(kinds[field]) else text
         try:
@@ -194,16 +199,17 @@ def _asked(question: Question, pairs: Mapping[str, Any]) -> Question:
     return made
 
 
-def clipped(spec: AttentionSpec, view: View) -> View:
-    """``view`` with its rows and columns cut at the map's edges. Raises `SpecError` where they begin beyond them."""
-    if view.stage not in QUERY_KEY_STAGES or (view.rows is None and view.cols is None):
-        return view
+def clipped(figure: Figure) -> Figure:
+    """``figure`` with its rows and columns cut at the map's edges. Raises `SpecError` where they begin beyond them."""
+    spec, view, pair = figure.spec, figure.view, figure.shows in ("a-b", "difference")
+    of_tokens = view.stage in QUERY_KEY_STAGES or (figure.shows in CROPPABLE and figure.shows != "heads")
+    if not of_tokens or (view.rows is None and view.cols is None):
+        return figure
     from attnviz import inputs
 
-    spans = {}
-    for field, size in zip(("rows", "cols"), inputs.count_tokens(spec.source), strict=True):
-        span = getattr(view, field)
-        if span is not None and span[0] >= size:
-            raise SpecError(field, f"{field} begins at {span[0]:,}, but the map has {size:,}: begin below that")
-        spans[field] = None if span is None else (span[0], min(span[1], size))
-    return msgspec.structs.replace(view, **spans)
+    shape = inputs.count_tokens(spec.source)
+    if pair and figure.beside is not None and inputs.count_tokens(figure.beside.source) != shape:
+        return figure  # A and B cannot be compared, which is what is wrong: their study says so
+    crop = Crop.of(view.rows, view.cols, shape)
+    spans = {"rows": view.rows and crop.rows, "cols": view.cols and crop.cols}
+    return msgspec.structs.replace(figure, view=msgspec.structs.replace(view, **spans))

@@ -8,9 +8,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from attnviz.frames import Scale, Values
+from attnviz.frames import Crop, Scale, Values
 from attnviz.questions.base import Answer, Question
-from attnviz.spec import QUERY_KEY_STAGES, AttentionSpec, SpecError, stages_of
+from attnviz.spec import QUERY_KEY_STAGES, AttentionSpec, SpecError, check_span, stages_of
 
 MOST_TOKENS: Final = 1024
 MOST_CELLS: Final = 25 * MOST_TOKENS * MOST_TOKENS
@@ -20,7 +20,8 @@ MOST_CELLS: Final = 25 * MOST_TOKENS * MOST_TOKENS
 class CompareQuestion(Question, frozen=True, tag="compare"):
     """The query × key ``stage`` of ``a`` and ``b``, every head that both have; the maps are those of ``head``.
 
-    ``head`` comes first. Raises `SpecError` for a stage that one of them lacks, or a head.
+    ``head`` comes first. The maps show half-open ``rows`` × ``cols``, None for all of them; numbers are of whole maps.
+    Raises `SpecError` for a stage that one of them lacks, or a head.
     """
 
     a: AttentionSpec
@@ -28,6 +29,8 @@ class CompareQuestion(Question, frozen=True, tag="compare"):
     stage: str = "weights"
     head: int = 0
     pixels: int = 512
+    rows: tuple[int, int] | None = None
+    cols: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         if self.stage not in QUERY_KEY_STAGES:
@@ -41,6 +44,8 @@ class CompareQuestion(Question, frozen=True, tag="compare"):
             raise SpecError("head", f"head is {self.head}: A and B both have heads 0 to {heads - 1}")
         if not 1 <= self.pixels <= 4096:
             raise SpecError("pixels", f"pixels is {self.pixels}: give a whole number from 1 to 4,096")
+        check_span("rows", self.rows)
+        check_span("cols", self.cols)
 
     @classmethod
     def of(cls, a: AttentionSpec, b: AttentionSpec, stage: str, head: int, pixels: int) -> CompareQuestion:
@@ -73,13 +78,15 @@ class HeadDifference:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CompareMaps:
-    """One head's maps, pooled at ``level``: values float (r, c), classes uint8 (r, c); ``scale`` is A's and B's.
+    """``crop`` of one head's maps, pooled at ``level`` from its first cell on: values float, classes uint8 (r, c).
 
-    ``difference`` is B − A, of each pixel's cells the one of the largest size; its scale is symmetric about 0.
-    ``sums`` are each row's, of A and of B, None where cells are scores.
+    ``scale`` is A's and B's, of the whole maps. ``difference`` is B − A, of each pixel's cells the one of the largest
+    size; its scale is symmetric about 0 and of the whole map too. ``sums`` float64 are over all keys, of A's and of
+    B's rows that are shown; None where cells are scores.
     """
 
     head: int
+    crop: Crop
     level: int
     a: Values
     a_classes: npt.NDArray[np.uint8]
@@ -89,6 +96,7 @@ class CompareMaps:
     difference: Values
     difference_classes: npt.NDArray[np.uint8]
     difference_scale: Scale
+    sums: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,9 +10,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from attnviz.frames import Scale, Values
+from attnviz.frames import Crop, Scale, Values
 from attnviz.questions.base import Answer, Question
-from attnviz.spec import AttentionSpec, SpecError, edited
+from attnviz.spec import AttentionSpec, SpecError, check_span, edited
 
 MOST_TOKENS: Final = 1024
 """Longest map of which all orders are computed side by side."""
@@ -38,13 +38,16 @@ class GalleryQuestion(Question, frozen=True, tag="gallery"):
     """One head of ``spec`` under all `ORDERS`, in at most ``pixels`` pixels a side.
 
     ``row`` is the query whose visible scores the fully masked row and the depth of a fill are asked for; None takes the
-    lesson's scores 1 2 3 for the one and 0 for the other.
+    lesson's scores 1 2 3 for the one and 0 for the other. The maps show half-open ``rows`` × ``cols``, None for all of
+    them; numbers are of whole maps.
     """
 
     spec: AttentionSpec
     head: int = 0
     row: int | None = None
     pixels: int = 256
+    rows: tuple[int, int] | None = None
+    cols: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.head < self.spec.num_heads:
@@ -52,6 +55,8 @@ class GalleryQuestion(Question, frozen=True, tag="gallery"):
             raise SpecError("head", f"head is {self.head}: heads count from 0, so give 0 to {last}")
         if not 1 <= self.pixels <= 4096:
             raise SpecError("pixels", f"pixels is {self.pixels}: give a whole number from 1 to 4,096")
+        check_span("rows", self.rows)
+        check_span("cols", self.cols)
 
     @classmethod
     def of(cls, spec: AttentionSpec, head: int, row: int | None, pixels: int = 256) -> GalleryQuestion:
@@ -67,11 +72,11 @@ class GalleryQuestion(Question, frozen=True, tag="gallery"):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Exhibit:
-    """One order's weights: ``values`` float (r, c) and ``classes`` uint8 (r, c), pooled at ``level``.
+    """One order's weights: ``values`` float (r, c) and ``classes`` uint8 (r, c) of the part shown, pooled at ``level``.
 
-    ``row_sums`` float64 (Q,) of all rows. ``difference`` is the largest |w − w of −∞| over all cells that are numbers,
-    found ``at`` (row, column); ``nan_rows`` hold no number. ``hidden`` is the largest weight on a cell that the mask's
-    shape hides.
+    ``row_sums`` float64 (Q,) of all rows over all keys. ``difference`` is the largest |w − w of −∞| over all cells of
+    the map that are numbers, found ``at`` (row, column); ``nan_rows`` hold no number. ``hidden`` is the largest weight
+    on a cell that the mask's shape hides.
     """
 
     order: str
@@ -115,7 +120,7 @@ class FillDepth:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GalleryAnswer(Answer):
-    """The exhibits so far (−∞ comes first), on one ``scale``; they stand in the order of `ORDERS`.
+    """``crop`` of the exhibits so far (−∞ comes first), on one ``scale`` of the whole maps, in the order of `ORDERS`.
 
     ``masked_row`` are the answers of a row with ``scores`` that sees nothing. ``depths`` are for a largest visible
     score of ``largest``, the highest fill first; ``thresholds`` by dtype say how deep below it a fill must lie for the
@@ -124,6 +129,7 @@ class GalleryAnswer(Answer):
 
     question: GalleryQuestion
     tokens: tuple[str, ...]
+    crop: Crop
     exhibits: tuple[Exhibit, ...]
     scale: Scale
     scores: tuple[float, ...]

@@ -11,7 +11,7 @@ from typing import Any, Final
 import click
 import msgspec
 
-from attnviz.figures import Figure
+from attnviz.figures import Figure, whole
 from attnviz.matrices import matrix_text
 from attnviz.options.spec import changed
 from attnviz.scene_files.keys import KEY_OF, KEYS, SOURCES
@@ -142,7 +142,7 @@ def _question_fields(figure: Figure) -> dict[str, Any]:
     from attnviz.figure_questions import question_of  # noqa: PLC0415 (torch, for a row that is not said)
 
     question = figure.question
-    usual = question_of(msgspec.structs.replace(figure, question=None))
+    usual = question_of(whole(msgspec.structs.replace(figure, question=None)))
     if question is None or type(question) is not type(usual):
         raise SpecError("question", f"{figure.shows} does not ask what its question asks: give a question of its own")
     fields = _different(question, usual, question.__struct_fields__)

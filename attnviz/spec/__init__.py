@@ -31,7 +31,7 @@ from attnviz.spec.attention import (
 )
 from attnviz.spec.checks import MAX_TYPED_DIMS, MAX_TYPED_TOKENS, Matrix, SpecError
 from attnviz.spec.fills import fill_words, held
-from attnviz.spec.looks import LINES, Colours, Norm, Pooling, Request, View, Viewport
+from attnviz.spec.looks import LINES, Colours, Norm, Pooling, Request, View, Viewport, check_span
 from attnviz.spec.paper import MAX_PIXELS, MAX_SIDE, MIN_SIDE, THEMES, Paper, Theme, check_size, parse_size
 from attnviz.spec.shapes import (
     MAX_DRAWN,
@@ -156,6 +156,7 @@ __all__ = [
     "as_drawn",
     "check_drawable",
     "check_size",
+    "check_span",
     "default_fill",
     "edited",
     "fill_words",

@@ -29,6 +29,18 @@ LINES: Final[Mapping[str, str]] = MappingProxyType({"rows": "rows", "cols": "col
 """What a view's ranges are of, in words."""
 
 
+def check_span(field: str, span: tuple[int, int] | None) -> None:
+    """Raise `SpecError` unless ``span`` of ``field``, a key of `LINES`, is a range of cells, or None for all."""
+    if span is None:
+        return
+    said = f"{field} is {span[0]}:{span[1]}"
+    if min(span) < 0:
+        raise SpecError(field, f"{said}: {LINES[field]} count from 0, so give first:end such as 0:64")
+    if span[0] >= span[1]:
+        beyond = f"{span[0]}:{span[0] + 1}"
+        raise SpecError(field, f"{said}: the end must lie beyond the start, such as {beyond}")
+
+
 class View(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which part of a computation is looked at, and how it is coloured.
 
@@ -48,16 +60,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     def __post_init__(self) -> None:
         if self.head is not None and self.head < 0:
             raise SpecError("head", f"head is {self.head}: heads count from 0; give a head or all")
-        for field in ("rows", "cols"):
-            span = getattr(self, field)
-            if span is None:
-                continue
-            said = f"{field} is {span[0]}:{span[1]}"
-            if min(span) < 0:
-                raise SpecError(field, f"{said}: {LINES[field]} count from 0, so give first:end such as 0:64")
-            if span[0] >= span[1]:
-                beyond = f"{span[0]}:{span[0] + 1}"
-                raise SpecError(field, f"{said}: the end must lie beyond the start, such as {beyond}")
+        check_span("rows", self.rows)
+        check_span("cols", self.cols)
 
     def check(self, spec: AttentionSpec) -> None:
         """Raise `SpecError` where ``spec`` lacks this stage or head."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from attnviz import colour, inputs
 from attnviz.attention.pooling import Panel, PanelPooler, Pooled, Region, pooled_max, to_numpy
-from attnviz.frames import CellClass, Scale, level_for
+from attnviz.frames import CellClass, Crop, Scale, level_for
 from attnviz.questions.compare import (
     MOST_CELLS,
     MOST_TOKENS,
@@ -25,8 +27,11 @@ from attnviz.studies.ulps import step_at
 
 
 def answers(question: CompareQuestion, cancelled: Callable[[], bool] = lambda: False) -> Iterator[CompareAnswer]:
-    """An answer for each head compared, the question's own first. Raises `SpecError` for maps of different shapes."""
-    _check(question)
+    """An answer for each head compared, the question's own first.
+
+    Raises `SpecError` for maps of different shapes, and for a part that lies beyond them.
+    """
+    crop = _checked(question)
     a = OpenedSpec(question.a)
     b = OpenedSpec(question.b)
     heads = min(question.a.num_heads, question.b.num_heads)
@@ -40,12 +45,13 @@ def answers(question: CompareQuestion, cancelled: Callable[[], bool] = lambda: F
         panels = a.panel(question.stage, head), b.panel(question.stage, head)
         with torch.inference_mode():
             if maps is None:
-                maps = _maps(question, head, *panels)
+                maps = _maps(question, head, crop, *panels)
             found.append(_difference(question.stage, head, panels, a.future(), dtype))
         yield CompareAnswer(len(found), heads, question, a.tokens, tuple(found), maps, dtype, left_out)
 
 
-def _check(question: CompareQuestion) -> None:
+def _checked(question: CompareQuestion) -> Crop:
+    """What the maps show."""
     sizes = [inputs.count_tokens(spec.source) for spec in (question.a, question.b)]
     if sizes[0] != sizes[1]:
         a, b = (f"{queries:,} queries and {keys:,} keys" for queries, keys in sizes)
@@ -57,6 +63,7 @@ def _check(question: CompareQuestion) -> None:
             "source", f"A and B are compared cell by cell up to 25 heads of {MOST_TOKENS:,} tokens; here are "
                       f"{n_keys:,} tokens and {cells:,} cells: take fewer tokens or heads"
         )  # fmt: skip
+    return Crop.of(question.rows, question.cols, sizes[0])
 
 
 def _coarser(one: str, other: str) -> str:
@@ -102,27 +109,36 @@ def _error(weights: bool, cells: Tensor, future: Tensor, which: str) -> float:
 # ------------------------------------------------------------------------------------------------------------- the maps
 
 
-def _maps(question: CompareQuestion, head: int, a: Panel, b: Panel) -> CompareMaps:
-    n_queries, n_keys = a.cells.shape
-    region = Region((0, n_queries), (0, n_keys), level_for(max(n_queries, n_keys), question.pixels))
+def _maps(question: CompareQuestion, head: int, crop: Crop, a: Panel, b: Panel) -> CompareMaps:
+    region = Region(crop.rows, crop.cols, level_for(max(crop.size), question.pixels))
     weights = question.stage in WEIGHT_STAGES
     pooled = [PanelPooler(region, nonnegative=weights).pool(panel) for panel in (a, b)]
-    scale = colour.choose_scale(question.stage, "auto", n_keys, *_range(pooled))
-    difference, classes = _difference_map(a, b, region)
-    bound = float(torch.nan_to_num(difference, posinf=0.0, neginf=0.0).abs().max()) or 1.0
+    scale = colour.choose_scale(question.stage, "auto", crop.shape[1], *_range(pooled))
+    difference, classes, bound = _difference_map(a, b, region)
+    sums = (_sums(a, crop), _sums(b, crop)) if weights else None
     return CompareMaps(
-        head, region.level, pooled[0].values, pooled[0].classes, pooled[1].values, pooled[1].classes, scale,
-        to_numpy(difference), classes.numpy(), Scale(-bound, bound, diverging=True),
+        head, crop, region.level, pooled[0].values, pooled[0].classes, pooled[1].values, pooled[1].classes, scale,
+        to_numpy(difference), classes.numpy(), Scale(-bound, bound, diverging=True), sums,
     )  # fmt: skip
 
 
+def _sums(panel: Panel, crop: Crop) -> npt.NDArray[np.float64]:
+    """Σ over all keys of the rows that are shown."""
+    rows = panel.cells[slice(*crop.rows)].to("cpu", torch.float64)
+    return np.asarray(to_numpy(rows.sum(1)), np.float64)
+
+
 def _range(pooled: list[Pooled]) -> tuple[float, float]:
+    """The lowest and the highest number of the whole maps."""
     lows, highs = ([getattr(one, name) for one in pooled if not math.isnan(one.low)] for name in ("low", "high"))
     return (min(lows), max(highs)) if lows else (0.0, 0.0)
 
 
-def _difference_map(a: Panel, b: Panel, region: Region) -> tuple[Tensor, Tensor]:
-    """B − A pooled to the cell of the largest size, and its classes; masked is what both hide."""
+def _difference_map(a: Panel, b: Panel, region: Region) -> tuple[Tensor, Tensor, float]:
+    """B − A pooled to the cell of the largest size, its classes, and the largest finite size of the whole map, else 1.
+
+    Masked is what both hide.
+    """
     one, other = (panel.cells.to("cpu", torch.float64) for panel in (a, b))
     both = None
     if a.masked is not None and b.masked is not None:
@@ -133,11 +149,13 @@ def _difference_map(a: Panel, b: Panel, region: Region) -> tuple[Tensor, Tensor]
         gap, nan = gap.masked_fill(both, 0.0), nan & ~both
     level = region.level
     gap = torch.nan_to_num(gap, nan=0.0, posinf=math.inf, neginf=-math.inf)
+    bound = float(torch.nan_to_num(gap, posinf=0.0, neginf=0.0).abs().max()) or 1.0
+    gap, nan = region.of(gap), region.of(nan)
     up, down = pooled_max(gap, level), -pooled_max(-gap, level)
     largest = torch.where(up.abs() >= down.abs(), up, down)
-    masked = torch.zeros_like(nan) if both is None else both
+    masked = torch.zeros_like(nan) if both is None else region.of(both)
     classes = torch.zeros_like(largest, dtype=torch.uint8)
     planes = (CellClass.NAN, nan), (CellClass.MASKED, masked), (CellClass.ORDINARY, ~nan & ~masked)
     for kind, plane in planes:
         classes |= pooled_max(plane.to(torch.uint8), level) * int(kind)
-    return largest, classes
+    return largest, classes, bound

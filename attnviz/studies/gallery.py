@@ -9,13 +9,14 @@ import math
 from collections.abc import Callable, Iterator
 from types import MappingProxyType
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from attnviz import colour, inputs
-from attnviz.attention.pooling import Panel, PanelPooler, Region
-from attnviz.frames import level_for
+from attnviz.attention.pooling import Panel, PanelPooler, Region, sums_of, to_numpy
+from attnviz.frames import Crop, level_for
 from attnviz.questions.gallery import (
     DTYPES,
     FILLS,
@@ -27,7 +28,7 @@ from attnviz.questions.gallery import (
     GalleryQuestion,
     MaskedRow,
 )
-from attnviz.spec import AttentionSpec, SpecError, edited, fixed_by
+from attnviz.spec import SpecError, edited, fixed_by
 from attnviz.studies.opened_spec import OpenedSpec
 
 _LESSON_SCORES = (1.0, 2.0, 3.0)
@@ -36,9 +37,12 @@ _MOST_SCORES = 6
 
 
 def answers(question: GalleryQuestion, cancelled: Callable[[], bool] = lambda: False) -> Iterator[GalleryAnswer]:
-    """An answer for each order that has been computed, −∞ first. Raises `SpecError` where no order can be."""
+    """An answer for each order that has been computed, −∞ first.
+
+    Raises `SpecError` where no order can be, and for a part that lies beyond the map.
+    """
     spec = question.spec
-    _check(spec)
+    crop = _checked(question)
     maps = OpenedSpec(edited(spec, top_k=None) if spec.top_k is not None else spec)
     hidden = maps.hidden()
     largest, scores = _scores_of(question, maps, hidden)
@@ -47,7 +51,8 @@ def answers(question: GalleryQuestion, cancelled: Callable[[], bool] = lambda: F
         "depths": tuple(fill_depth(largest, fill, dtype) for fill in fills_for(largest) for dtype in DTYPES),
         "thresholds": MappingProxyType({dtype: threshold(dtype) for dtype in DTYPES}),
     }  # fmt: skip
-    pooler = PanelPooler(_region(maps, question.pixels), nonnegative=True)
+    region = Region(crop.rows, crop.cols, level_for(max(crop.size), question.pixels))
+    pooler = PanelPooler(region, nonnegative=True)
     exact: Tensor | None = None
     found: dict[str, Exhibit] = {}
     high = 0.0
@@ -62,11 +67,15 @@ def answers(question: GalleryQuestion, cancelled: Callable[[], bool] = lambda: F
         high = max(high, peak)
         scale = colour.choose_scale("weights", "auto", maps.n_keys, 0.0, high)
         shown = tuple(found[order] for order in ORDERS if order in found)
-        yield GalleryAnswer(len(found), len(ORDERS), question, maps.tokens, shown, scale, **around)  # type: ignore[arg-type]
+        known = len(found), len(ORDERS), question, maps.tokens, crop
+        yield GalleryAnswer(*known, shown, scale, **around)  # type: ignore[arg-type]
 
 
-def _check(spec: AttentionSpec) -> None:
-    n_keys = inputs.count_tokens(spec.source)[1]
+def _checked(question: GalleryQuestion) -> Crop:
+    """What the maps show."""
+    spec = question.spec
+    shape = inputs.count_tokens(spec.source)
+    n_keys = shape[1]
     if n_keys > MOST_TOKENS:
         raise SpecError(
             "source",
@@ -75,11 +84,7 @@ def _check(spec: AttentionSpec) -> None:
     fixed = fixed_by(spec.source).get("mask")
     if fixed is not None:
         raise SpecError("mask", f"there is nothing to mask here: {fixed.reason}")
-
-
-def _region(maps: OpenedSpec, pixels: int) -> Region:
-    level = level_for(max(maps.n_queries, maps.n_keys), pixels)
-    return Region((0, maps.n_queries), (0, maps.n_keys), level)
+    return Crop.of(question.rows, question.cols, shape)
 
 
 def _exhibit(
@@ -94,9 +99,9 @@ def _exhibit(
         difference = float(gap.flatten()[place]) if bool(compared.any()) else math.nan
         leaked = torch.nan_to_num(cells)[hidden]
         nan_rows = int(torch.isnan(cells).any(1).sum())
-    assert pooled.row_sums is not None  # noqa: S101 (the pooler takes them for weights)
+        sums = np.asarray(to_numpy(sums_of(panel.cells).to("cpu", torch.float64)), np.float64)
     exhibit = Exhibit(
-        name, pooled.values, pooled.classes, pooled.region.level, pooled.row_sums, difference,
+        name, pooled.values, pooled.classes, pooled.region.level, sums, difference,
         divmod(place, cells.shape[1]), nan_rows, float(leaked.max()) if leaked.numel() else 0.0,
     )  # fmt: skip
     return exhibit, 0.0 if math.isnan(pooled.high) else pooled.high

@@ -36,8 +36,8 @@ class Lines:
 class Maps:
     """Maps (rows, columns) of one size by their names, one below the other: a line for each row.
 
-    ``of`` heads the names, ``rows`` the numbers of the rows. ``row_names`` and ``column_names`` are tokens, or () for
-    none.
+    ``of`` heads the names, ``rows`` the numbers of the rows. ``row_names`` and ``column_names`` are tokens of all that
+    there are, or () for none; what is told of them begins with the row and the column ``first``.
     """
 
     of: str
@@ -45,15 +45,19 @@ class Maps:
     row_names: Sequence[str] = ()
     column_names: Sequence[str] = ()
     rows: str = "query"
+    first: tuple[int, int] = (0, 0)
 
     def csv(self) -> str:
-        n_columns = next(iter(self.maps.values())).shape[1]
+        _, left = self.first
+        columns = range(left, left + next(iter(self.maps.values())).shape[1])
         token = ["token"] if self.row_names else []
-        return csv_of([self.of, self.rows, *token, *(self.column_names or range(n_columns))], self._lines())
+        named = (self.column_names[n] for n in columns) if self.column_names else columns
+        return csv_of([self.of, self.rows, *token, *named], self._lines())
 
     def _lines(self) -> Iterator[list[object]]:
+        top, _ = self.first
         for name, values in self.maps.items():
-            for row, cells in enumerate(values):
+            for row, cells in enumerate(values, top):
                 yield [name, row, *([self.row_names[row]] if self.row_names else []), *cells]
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from attnviz.figures import Figure, Shows
+from attnviz.frames import Crop, Values
 from attnviz.questions import Answer
 from attnviz.questions.compare import CompareAnswer, HeadDifference
 from attnviz.questions.dropout import DropoutAnswer
@@ -45,18 +46,20 @@ def _columns(parts: Sequence[Any], **of: Callable[[Any], Any]) -> Lines:
 
 
 def _pair(answer: CompareAnswer) -> dict[str, Table]:
-    a, b = answer.maps.a, answer.maps.b
-    return {"maps": Maps("state", {"A": a, "B": b}, answer.tokens[len(answer.tokens) - len(a) :], answer.tokens)}
+    return {"maps": _part("state", {"A": answer.maps.a, "B": answer.maps.b}, answer.maps.crop, answer.tokens)}
+
+
+def _part(of: str, maps: Mapping[str, Values], crop: Crop, tokens: Sequence[str]) -> Maps:
+    """What is shown of maps; the queries are the last of the tokens."""
+    return Maps(of, maps, tokens[len(tokens) - crop.shape[0] :], tokens, first=(crop.rows[0], crop.cols[0]))
 
 
 def _difference(answer: CompareAnswer) -> dict[str, Table]:
     a, b = (np.asarray(values, np.float64) for values in (answer.maps.a, answer.maps.b))
     with np.errstate(invalid="ignore"):
         gap = np.where(a == b, 0.0, b - a)  # −∞ beside −∞ is no difference
-    maps = Maps(
-        "state", {"A": answer.maps.a, "B": answer.maps.b, "B-A": gap},
-        answer.tokens[len(answer.tokens) - len(a) :], answer.tokens,
-    )  # fmt: skip
+    three = {"A": answer.maps.a, "B": answer.maps.b, "B-A": gap}
+    maps = _part("state", three, answer.maps.crop, answer.tokens)
     heads = _columns(
         answer.heads, head=lambda one: one.head, largest=lambda one: one.largest, query=lambda one: one.at[0],
         key=lambda one: one.at[1], ulps=lambda one: one.ulps, mean=lambda one: one.mean,
@@ -76,7 +79,6 @@ def _side(field: str, n: int) -> Callable[[HeadDifference], Any]:
 
 def _gallery(answer: GalleryAnswer) -> dict[str, Table]:
     shown = {exhibit.order: exhibit.values for exhibit in answer.exhibits}
-    n_queries = len(answer.exhibits[0].row_sums)
     limits = _columns(
         DTYPES, dtype=str, below=lambda dtype: answer.thresholds[dtype], fill=lambda dtype: answer.limits[dtype]
     )
@@ -86,8 +88,7 @@ def _gallery(answer: GalleryAnswer) -> dict[str, Table]:
         key=lambda cell: cell[1], score=lambda cell: answer.scores[cell[1]],
         weight=lambda cell: cell[0].weights[cell[1]],
     )  # fmt: skip
-    rows = answer.tokens[len(answer.tokens) - n_queries :]
-    return {"maps": Maps("mask", shown, rows, answer.tokens), "limits": limits, "hidden-row": hidden}
+    return {"maps": _part("mask", shown, answer.crop, answer.tokens), "limits": limits, "hidden-row": hidden}
 
 
 def _dropout(answer: DropoutAnswer) -> dict[str, Table]:

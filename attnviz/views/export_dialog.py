@@ -25,7 +25,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from attnviz.figures import NUMBERS, PICTURES, Animates, Figure
+from attnviz.figures import NUMBERS, PICTURES, Animates, Figure, whole
 from attnviz.spec import THEMES, Paper, SpecError, Theme, View
 from attnviz.views.paper_size import PaperSize
 from attnviz.views.part_choice import PartChoice
@@ -114,7 +114,6 @@ class ExportDialog(QDialog):
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         form.addRow(self.tr("Picture of"), self.what)
         form.addRow(self.tr("Cells"), self.cells)
-        form.setRowVisible(self.cells, self._part is not None)  # with the whole map on the screen there is no choice
         form.addRow(self.tr("Parts"), self.parts)
         form.addRow(self.tr("Size"), self.paper_size)
         form.addRow(self.tr("Colours"), self.theme)
@@ -149,10 +148,9 @@ class ExportDialog(QDialog):
 
     def figure(self) -> Figure:
         """What is chosen. Raises `SpecError` for a size that cannot be, and for no part at all."""
-        figure = self._figures[max(self.what.currentIndex(), 0)][1]
-        view = figure.view
+        figure = self._chosen()
         if self._part is not None and self.cells.buttons["whole"].isChecked():
-            view = msgspec.structs.replace(view, rows=None, cols=None)
+            figure = whole(figure)
         width, height, dpi = self.paper_size.value()
         shown = {name: box.isChecked() for name, box in self._checks.items()}
         heading = shown.pop("heading")
@@ -161,7 +159,10 @@ class ExportDialog(QDialog):
             title=(self.title.text().strip() or None) if heading else "", **shown,
         )  # fmt: skip
         animates: Animates = self.moves.currentData() or "nothing"
-        return msgspec.structs.replace(figure, view=view, paper=paper, parts=self.parts.value(), animates=animates)
+        return msgspec.structs.replace(figure, paper=paper, parts=self.parts.value(), animates=animates)
+
+    def _chosen(self) -> Figure:
+        return self._figures[max(self.what.currentIndex(), 0)][1]
 
     def _theme(self) -> Theme:
         return next(theme for theme in THEMES if self.theme.buttons[theme].isChecked())
@@ -190,19 +191,21 @@ class ExportDialog(QDialog):
     @Slot()
     def _on_changed(self) -> None:
         self.title.setEnabled(self._checks["heading"].isChecked())
+        view = self._chosen().view  # with the whole map on the screen, or of what has no such cells, there is no choice
+        in_part = self._part is not None and (view.rows, view.cols) != (None, None)
+        self._form.setRowVisible(self.cells, in_part)
         self._offer_parts()
         self._offer_moves()
         self.preview.wait()
         self._timer.start()
 
     def _offer_parts(self) -> None:
-        figure = self._figures[max(self.what.currentIndex(), 0)][1]
-        self._form.setRowVisible(self.parts, self.parts.offer(figure.shows))
+        self._form.setRowVisible(self.parts, self.parts.offer(self._chosen().shows))
 
     @Slot()
     def _offer_moves(self) -> None:
         """What can move in a GIF of what is chosen."""
-        figure, path = self._figures[max(self.what.currentIndex(), 0)][1], self.path
+        figure, path = self._chosen(), self.path
         offered: list[tuple[str, Animates]] = [(self.tr("nothing"), "nothing")]
         if path is not None and path.suffix.lower() == ".gif":
             if figure.shows == "heads":

@@ -13,11 +13,12 @@ from PySide6.QtCore import QObject, QSettings, Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication, QImage
 
 from attnviz.controller import Controller
-from attnviz.figure_questions import question_of
-from attnviz.figures import Figure, Shows
+from attnviz.figure_questions import pixels_of, question_of
+from attnviz.figures import CROPPABLE, Figure, Shows, whole
 from attnviz.questions import Answer, Question
+from attnviz.questions.gallery import GalleryQuestion
 from attnviz.session import Session
-from attnviz.spec import Paper, SpecError, has_module
+from attnviz.spec import QUERY_KEY_STAGES, Paper, SpecError, has_module
 from attnviz.views.export_dialog import ExportDialog
 from attnviz.views.main_window import MainWindow
 from attnviz.window.file_jobs import FileJobs
@@ -87,9 +88,11 @@ class Exporting(QObject):
         made = []
         for shows, words, fields in asked:
             try:
-                if shows != "heads":  # a part of the map is of the maps alone
-                    fields |= {"row": row, "view": msgspec.structs.replace(plain.view, rows=None, cols=None)}
+                if shows != "heads":
+                    fields |= {"row": row}
                 figure = _changed(plain, shows=shows, **fields)
+                if shows not in CROPPABLE or (shows != "heads" and now.view.stage not in QUERY_KEY_STAGES):
+                    figure = whole(figure)  # what is in sight is no part of it
                 if shows not in ("heads", "row"):
                     question_of(figure)
                 made.append((words, figure))
@@ -134,6 +137,8 @@ class Exporting(QObject):
         known = there.latest
         if question is not None and known is not None and known.finished and there.answered == question:
             self._shelf[question.name] = question, known
+        if isinstance(question, GalleryQuestion):  # of as many pixels as paper has, not of a page's few
+            return msgspec.structs.replace(question, pixels=pixels_of(Paper()))
         return question
 
     @Slot(object, object)

@@ -14,7 +14,7 @@ from attnviz.figure.block_sheet import Contents
 from attnviz.figure.blocks import Block, TableBlock
 from attnviz.figure.map_blocks import MapsBlock
 from attnviz.figure.matrix_map import Matrix, matrix_of, shape_peeking
-from attnviz.figure.studies.names import bar_view, row_name, scale_in, short_number
+from attnviz.figure.studies.names import bar_view, crop_caption, row_name, scale_in, short_number
 from attnviz.figure.tables import Entry, Line, Table, table_of
 from attnviz.figures import Figure
 from attnviz.frames import Scale
@@ -38,23 +38,22 @@ def maps_of(
     answer: CompareAnswer, view: View, names: tuple[str, str], *, most: int = _MOST_PIXELS
 ) -> tuple[Matrix, Matrix, Matrix]:
     """A and B on one scale under their ``names``, and B − A, at most ``most`` pixels a side."""
-    maps, tokens = answer.maps, answer.tokens
-    n_queries = maps.a.shape[0]
-    whole = maps.level == 1 and len(tokens) <= _LABELLED_UP_TO
-    named = tokens if whole else ()
-    sums = whole and answer.question.stage.endswith("weights")
+    maps, tokens, crop = answer.maps, answer.tokens, answer.maps.crop
+    told = not crop.is_whole or (maps.level == 1 and len(tokens) <= _LABELLED_UP_TO)
+    named = tokens if told else ()
+    sums = maps.sums if told and maps.sums is not None else (False, False)
     scale = scale_of(answer, view)
     colours = "" if scale == Scale(0.0, 1.0) else _scale_words(scale)
     sides = []
-    for spec, name, values, classes in (
-        (answer.question.a, names[0], maps.a, maps.a_classes),
-        (answer.question.b, names[1], maps.b, maps.b_classes),
+    for spec, name, values, classes, totals in (
+        (answer.question.a, names[0], maps.a, maps.a_classes, sums[0]),
+        (answer.question.b, names[1], maps.b, maps.b_classes, sums[1]),
     ):
-        peeking = shape_peeking(spec.mask_shape, n_queries, len(tokens)) if maps.level == 1 and sums else None
+        peeking = shape_peeking(spec.mask_shape, *crop.shape) if maps.level == 1 and totals is not False else None
         sides.append(
             matrix_of(
                 values, classes, scale=scale, colours=view.colours, tokens=named, title=name, caption=colours,
-                sums=sums, peeking=peeking, stage=answer.question.stage, most=most,
+                sums=totals, peeking=peeking, stage=answer.question.stage, crop=crop, level=maps.level, most=most,
             )
         )  # fmt: skip
     bound = short_number(maps.difference_scale.high)
@@ -62,7 +61,7 @@ def maps_of(
     caption = _tr("blue −{n} · pale 0 · brown {n}").format(n=bound) if largest else _tr("0 everywhere")
     difference = matrix_of(
         maps.difference, maps.difference_classes, scale=maps.difference_scale, colours=view.colours, tokens=named,
-        title=_tr("B − A"), caption=caption, most=most,
+        title=_tr("B − A"), caption=caption, crop=crop, level=maps.level, most=most,
     )  # fmt: skip
     return sides[0], sides[1], difference
 
@@ -134,7 +133,7 @@ def _place(answer: CompareAnswer, head: HeadDifference) -> str:
         return ""
     row, col = head.at
     tokens, whole = answer.tokens, answer.maps.level == 1
-    row_words = row_name(row, tokens, answer.maps.a.shape[0]) if whole else f"{row:,}"
+    row_words = row_name(row, tokens, answer.maps.crop.shape[0]) if whole else f"{row:,}"
     return _tr("row {row}, key {col}").format(row=row_words, col=row_name(col, tokens, len(tokens)))
 
 
@@ -215,7 +214,7 @@ def contents_of(figure: Figure, answer: CompareAnswer) -> Contents:
         if len(answer.heads) > 1:
             every = heads_table(answer, len(answer.heads))
             blocks.append(TableBlock(every, _tr("heads by difference"), weight=0.3, part="heads"))
-    captions = [left_out_words(answer.left_out)]
+    captions = [crop_caption(answer.maps.crop, question.stage), left_out_words(answer.left_out)]
     if answer.maps.level > 1:
         captions.append(marks.pixel_words(answer.maps.level, "max"))
     return Contents(

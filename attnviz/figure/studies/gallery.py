@@ -17,7 +17,7 @@ from attnviz.figure.blocks import Headed, TableBlock
 from attnviz.figure.map_blocks import MapsBlock
 from attnviz.figure.marks import cell_number, row_sum
 from attnviz.figure.matrix_map import Matrix, matrix_of, shape_peeking
-from attnviz.figure.studies.names import bar_view, scale_in, short_number
+from attnviz.figure.studies.names import bar_view, crop_caption, scale_in, short_number
 from attnviz.figure.tables import Entry, Line, Table, table_of
 from attnviz.figures import Figure
 from attnviz.questions.gallery import DTYPES, Exhibit, FillDepth, GalleryAnswer, MaskedRow
@@ -83,16 +83,15 @@ def _apart_words(exhibit: Exhibit) -> str:
     return _tr("up to {number} from −∞").format(number=short_number(exhibit.difference))
 
 
-def _sound_words(maps: Mapping[str, Matrix], answer: GalleryAnswer) -> str:
-    """Which orders give shares of what may be seen; "" where not every cell of the maps is known."""
-    if any(exhibit.level > 1 for exhibit in answer.exhibits):
-        return ""
+def _sound_words(answer: GalleryAnswer) -> str:
+    """Which orders give shares of what may be seen, in their whole maps."""
     sound = [
         brief_name(exhibit.order)
         for exhibit in answer.exhibits
-        if not maps[exhibit.order].shows_red and all(row_sum(float(total))[1] for total in exhibit.row_sums)
+        if not exhibit.hidden and all(row_sum(float(total))[1] for total in exhibit.row_sums)
     ]
-    return _tr("Every row adds up to 1, and nothing hidden is seen: {orders}.").format(orders=", ".join(sound))
+    orders = ", ".join(sound) or _tr("none of them")
+    return _tr("Every row adds up to 1, and nothing hidden is seen: {orders}.").format(orders=orders)
 
 
 def sums_words(exhibit: Exhibit) -> str:
@@ -108,11 +107,10 @@ def sums_words(exhibit: Exhibit) -> str:
 
 def exhibit_map(exhibit: Exhibit, answer: GalleryAnswer, view: View, *, most: int = 512) -> Matrix:
     """An exhibit's map, what its mask should hide and does not in red."""
-    n_keys, whole = len(answer.tokens), exhibit.level == 1
-    shape = answer.question.spec.mask_shape
+    n_keys, shape, crop = len(answer.tokens), answer.question.spec.mask_shape, answer.crop
     return matrix_of(
         exhibit.values, exhibit.classes, scale=scale_in(view, answer.scale, n_keys), colours=view.colours, most=most,
-        peeking=shape_peeking(shape, len(exhibit.row_sums), n_keys) if whole else None,
+        peeking=shape_peeking(shape, *crop.shape) if exhibit.level == 1 else None, crop=crop, level=exhibit.level,
     )  # fmt: skip
 
 
@@ -214,13 +212,13 @@ def _number(number: float) -> str:
 
 def contents_of(figure: Figure, answer: GalleryAnswer) -> Contents:
     """Every order's map with its row sums and its difference from −∞; the limits, and a row that sees nothing."""
-    maps: dict[str, Matrix] = {}
+    maps, crop = [], answer.crop
     for exhibit in answer.exhibits:
         own = exhibit_map(exhibit, answer, figure.view, most=_MOST_PIXELS)
         n_queries = len(exhibit.row_sums)
-        if n_queries <= _SUMS_UP_TO and exhibit.level == 1:
-            own = replace(own, frame=replace(own.frame, row_sums=exhibit.row_sums))
-        if len(answer.tokens) <= _LABELLED_UP_TO:
+        if not crop.is_whole or (n_queries <= _SUMS_UP_TO and exhibit.level == 1):
+            own = replace(own, frame=replace(own.frame, row_sums=exhibit.row_sums[slice(*crop.rows)]))
+        if not crop.is_whole or len(answer.tokens) <= _LABELLED_UP_TO:
             own = replace(own, outline=replace(own.outline, tokens=answer.tokens))
         sums = [total for total in exhibit.row_sums.tolist() if not math.isnan(total)] or [math.nan]
         least, largest = (cell_number(round(total, 2), 2) for total in (min(sums), max(sums)))
@@ -228,9 +226,9 @@ def contents_of(figure: Figure, answer: GalleryAnswer) -> Contents:
         brief = f"Σ {span} · {short_number(exhibit.difference)}"
         own = replace(own, brief=(brief_name(exhibit.order), brief))
         own = replace(own, title=order_name(exhibit.order), caption=_apart_words(exhibit))
-        maps[exhibit.order] = replace(own, sums_words=sums_words(exhibit))
+        maps.append(replace(own, sums_words=sums_words(exhibit)))
     blocks = (
-        MapsBlock(tuple(maps.values()), _tr("the maps"), bar_view(figure.view), weight=3.0, part="maps"),
+        MapsBlock(tuple(maps), _tr("the maps"), bar_view(figure.view), weight=3.0, part="maps"),
         TableBlock(
             limits_table(answer), _tr("how deep a fill must lie"), Headed(limits_words(answer)), 0.5, part="limits"
         ),
@@ -243,12 +241,13 @@ def contents_of(figure: Figure, answer: GalleryAnswer) -> Contents:
         ),
     )
     level = max(exhibit.level for exhibit in answer.exhibits)
+    captions = [crop_caption(crop, "weights"), marks.pixel_words(level, "max") if level > 1 else ""]
     return Contents(
         title=_tr("Every order of mask and softmax, head {n}").format(n=answer.question.head),
         blocks=blocks,
         circumstances=" · ".join(settings_parts(answer.question.spec)),
-        sentence=_sound_words(maps, answer),
-        captions=(marks.pixel_words(level, "max"),) if level > 1 else (),
+        sentence=_sound_words(answer),
+        captions=tuple(filter(None, captions)),
     )
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from PySide6.QtCore import QCoreApplication
+
 from attnviz.colour import LINEAR_UP_TO_KEYS, choose_scale
-from attnviz.frames import Scale
-from attnviz.spec import View
+from attnviz.figure import marks
+from attnviz.frames import Crop, Scale
+from attnviz.spec import WEIGHT_STAGES, View
 
 
 def row_name(row: int, tokens: Sequence[str], n_queries: int) -> str:
@@ -27,6 +30,16 @@ def short_number(value: float) -> str:
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     return f"{value:.2g}".replace("e-0", "e−").replace("e+0", "e").replace("e-", "e−").replace("-", "−")
+
+
+def crop_caption(crop: Crop, stage: str) -> str:
+    """Which cells of a map are shown, and what is told of the whole map all the same; "" of a whole one."""
+    if crop.is_whole:
+        return ""
+    words = QCoreApplication.translate("Figure", "colours and words are of the whole map")
+    if stage in WEIGHT_STAGES:
+        words = QCoreApplication.translate("Figure", "row sums are of all keys, colours and words of the whole map")
+    return f"{marks.crop_words(crop, stage)} · {words}"
 
 
 def scale_in(view: View, own: Scale, n_keys: int) -> Scale:

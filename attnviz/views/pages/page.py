@@ -14,7 +14,7 @@ from attnviz.questions import Answer, Question
 from attnviz.session import Snapshot
 from attnviz.spec import Colours, View
 
-_THE_WINDOWS: Final = frozenset({"spec", "a", "b", "stage", "head", "row", "pixels"})
+_THE_WINDOWS: Final = frozenset({"spec", "a", "b", "stage", "head", "row", "rows", "cols", "pixels"})
 """Fields of questions that a page takes from the window's state, or from its own size."""
 
 
