@@ -80,7 +80,7 @@ def test_a_question_of_another_study_is_refused_in_words(tmp_path):
         (["--animate", "stages", "--image", "a.png"], "--animate stages is for a GIF"),
         (["--animate", "stages", "--shows", "row", "--image", "a.gif"], "stages are of heads"),
         (["--beside", "mask=none", "--image", "a.png"], "--beside is for --shows a-b, difference, row"),
-        (["--shows", "gallery", "--rows", "0:2", "--image", "a.png"], "--rows is for --shows heads"),
+        (["--shows", "dropout", "--rows", "0:2", "--image", "a.png"], "--rows is for --shows heads, a-b"),
         (["--row", "99", "--image", "a.png"], "row is 99: rows count from 0 to 5"),
         (["--shows", "gallery", "--parts", "maps,limits", "--data", "a.csv"], "but a .csv is one table"),
         (["--size", "8x6cm@0dpi", "--image", "a.png"], "size is '8x6cm@0dpi'"),
