@@ -78,7 +78,8 @@ def panel_layout(outer: Box, subject: Subject, *, unit: float = 1.0, labelled: b
     if not labelled:
         return _arranged(outer, subject, unit, None, slanted=False, sums=False)
     least = 12.0 * unit
-    for label_px in (size * unit for size in (22, 20, 18, 16, 14, 13, 12)):
+    most = max(least, 0.2 * min(outer.width / subject.cols, outer.height / subject.rows) + 1e-6)  # of the widest cells
+    for label_px in (size * unit for size in (22, 20, 18, 16, 14, 13, 12) if size * unit <= most or size == 12):
         for slanted in (False, True):
             panel = _arranged(outer, subject, unit, label_px, slanted=slanted, sums=subject.sums)
             cell_w, cell_h = panel.map_rect.width / subject.cols, panel.map_rect.height / subject.rows
