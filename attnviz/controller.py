@@ -151,8 +151,7 @@ class Controller(QObject):
         if cell is None or outline is None or snapshot.stale:
             return
         self._to_select = None
-        if cell.row < outline.n_queries and cell.col < outline.n_keys:
-            self.select(cell)
+        self.select(Cell(min(cell.row, outline.n_queries - 1), min(cell.col, outline.n_keys - 1)))
 
     def forget_before(self) -> None:
         """Compare what stands with nothing, until it changes again."""
@@ -194,6 +193,10 @@ class Controller(QObject):
 
     def run_job(self, job: Job) -> None:
         self._worker.run_job(job)
+
+    def drop_job(self, job: Job) -> bool:
+        """Take back a job that waits; whether it had not begun."""
+        return self._worker.drop_job(job)
 
     def wanted(self) -> tuple[AttentionSpec, View]:
         """What was last asked for, waiting behind the throttle or not."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-import msgspec
+from msgspec.structs import replace
 
 from attnviz.figures import Figure, Shows
 from attnviz.questions import Question
@@ -39,8 +39,17 @@ def question_of(figure: Figure) -> Question:
     if question.name != usual:
         raise SpecError("question", f"{figure.shows} asks the study {usual}, but here is a question of {question.name}")
     if isinstance(question, CompareQuestion | GalleryQuestion):
-        return msgspec.structs.replace(question, rows=figure.view.rows, cols=figure.view.cols)
+        return replace(question, rows=figure.view.rows, cols=figure.view.cols)
     return question
+
+
+def studied(figure: Figure) -> Figure:
+    """The figure whose study is asked: of *rounds* or an *exam* that move, that study; else ``figure`` itself."""
+    if figure.animates not in ("rounds", "exam"):
+        return figure
+    asked = figure.question
+    own = asked if asked is not None and asked.name == STUDY_OF[figure.animates] else None
+    return replace(figure, shows=figure.animates, question=own)
 
 
 STUDY_OF: Final[Mapping[Shows, str]] = MappingProxyType(

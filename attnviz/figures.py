@@ -48,6 +48,8 @@ ANIMATES: Final = get_args(Animates)
 MOST_FRAMES: Final = 500
 PICTURES: Final = (".png", ".svg", ".pdf", ".gif")
 """Endings of the files that a figure is written to."""
+NUMBERS: Final = (".npz", ".csv")
+"""Endings of the files that its numbers are written to."""
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):

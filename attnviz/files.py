@@ -11,12 +11,13 @@ import re
 import secrets
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import BinaryIO, Final, Literal
+from typing import Any, BinaryIO, Final, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from attnviz.frames import Arrays
 
@@ -130,7 +131,11 @@ def write_npz(path: Path, arrays: Arrays, spec_json: str) -> None:
 
     The file loads with ``allow_pickle=False``. Raises `FileProblem`.
     """
-    named = {"tokens": np.array(arrays.tokens, dtype=np.str_), "spec": np.array(spec_json), **arrays.stages}
+    write_arrays(path, {"tokens": np.array(arrays.tokens, dtype=np.str_), "spec": np.array(spec_json), **arrays.stages})
+
+
+def write_arrays(path: Path, named: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Write arrays under their names, as `write_npz` does."""
     write_whole(path, lambda file: np.savez(file, **named))  # type: ignore[arg-type]
 
 

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import stat
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-import msgspec
+from msgspec.structs import replace
 
-from attnviz.figures import PICTURES, Figure, Shows
+from attnviz.figure_questions import STUDY_OF, question_of, studied
+from attnviz.figures import PICTURES, Figure, Shows, whole
+from attnviz.questions import Question
+from attnviz.questions.compare import CompareQuestion
+from attnviz.questions.dropout import DropoutQuestion
+from attnviz.questions.forms import FormsQuestion
+from attnviz.questions.gallery import GalleryQuestion
+from attnviz.questions.heads import HeadsQuestion
+from attnviz.questions.leak import LeakQuestion
+from attnviz.questions.rounds import RoundsQuestion
 from attnviz.session_files import MAX_BYTES, SUFFIX, Page, SavedSession, from_text, is_session
-from attnviz.spec import SpecError, View, from_json
+from attnviz.spec import MAX_TOKENS, AttentionSpec, SpecError, View, edited, from_json
 
 ARRAYS: Final = frozenset({".npz", ".npy", ".safetensors"})
 """Queries and keys, which are a spec's source and no state of a window."""
@@ -24,6 +32,8 @@ _PAGE_OF: Final[dict[Shows, Page]] = {
     "heads-study": "heads", "rounds": "rounds", "exam": "exam", "future-share": "ahead", "forms": "forms",
     "leaks": "leaks",
 }  # fmt: skip
+_OF_LAST_ROW: Final = frozenset({"row", "gallery", "dropout"})
+"""What is of a map's last row where no other is said."""
 
 
 def read(path: Path) -> SavedSession:
@@ -40,23 +50,69 @@ def read(path: Path) -> SavedSession:
 
 
 def of_figure(figure: Figure) -> SavedSession:
-    """The window that shows what a picture shows; one of two states has A pinned."""
-    head = figure.heads[0] if len(figure.heads) == 1 else figure.view.head
-    view = msgspec.structs.replace(figure.view, head=head)
-    saved = SavedSession(spec=figure.spec, view=view)
-    if figure.beside is not None and figure.shows == "row":  # what is beside a row is the state before
-        before = msgspec.structs.replace(view, rows=None, cols=None)
-        with contextlib.suppress(SpecError):
-            saved = SavedSession(spec=figure.spec, view=view, pinned=(figure.beside, before))
-    elif figure.beside is not None:
-        a = figure.spec, msgspec.structs.replace(view, rows=None, cols=None)
-        try:
-            saved = SavedSession(spec=figure.beside, view=view, pinned=a)
-        except SpecError:  # B has other stages or fewer heads
-            saved = SavedSession(spec=figure.beside, view=View(norm=view.norm, colours=view.colours), pinned=a)
-    row = {} if figure.row is None else {"selected": (figure.row, figure.row)}
-    page = {"page": _PAGE_OF[figure.shows]} if figure.shows in _PAGE_OF else {}
-    return msgspec.structs.replace(saved, **row, **page)
+    """The window that shows what a picture shows; one of two states has A pinned, and a study's page asks as it did.
+
+    Raises `SpecError` where the figure's study cannot be asked.
+    """
+    figure = studied(figure)
+    question = _asked(figure)
+    spec, view, row = _in_sight(figure, question)
+    all_cells = replace(view, rows=None, cols=None)
+    said: dict[str, Any] = {} if question is None else {"question": question}
+    if isinstance(question, CompareQuestion):
+        spec, said["pinned"] = question.b, (question.a, _fitting(all_cells, question.a))
+    elif figure.beside is not None and figure.shows == "row":  # the state before
+        said["pinned"] = figure.beside, _fitting(all_cells, figure.beside)
+    if row is not None:
+        said["selected"] = row, row
+    if figure.shows in _PAGE_OF:
+        said["page"] = _PAGE_OF[figure.shows]
+    return SavedSession(spec=spec, view=_fitting(view, spec), **said)
+
+
+def _asked(figure: Figure) -> Question | None:
+    """What the study of ``figure`` was asked; None where spec, head and row are all that it asks."""
+    if figure.shows not in STUDY_OF or (figure.question is None and figure.shows in _OF_LAST_ROW):
+        return None
+    return question_of(whole(figure))  # a part of its maps is what the window shows
+
+
+def _in_sight(figure: Figure, question: Question | None) -> tuple[AttentionSpec, View, int | None]:
+    """The spec, view and row with which a window asks ``question``: pages have no controls of their own for these."""
+    spec, view, row = figure.spec, figure.view, figure.row
+    if len(figure.heads) == 1 or (figure.heads and figure.shows != "heads"):
+        view = replace(view, head=figure.heads[0])
+    if row is None and figure.shows in _OF_LAST_ROW:
+        row = MAX_TOKENS - 1  # as far down as the map goes
+    match question:
+        case CompareQuestion():
+            usual = CompareQuestion.of(question.a, question.b, view.stage, question.head, question.pixels)
+            view = view if usual == question else replace(view, stage=question.stage)
+        case FormsQuestion():
+            spec = edited(spec, device=question.device)
+        case GalleryQuestion() | DropoutQuestion():
+            view, row = _of_head(view, question.head), question.row
+            spec = spec if type(question).of(spec, question.head, 0).spec == question.spec else question.spec
+        case RoundsQuestion():
+            view = _of_head(view, question.head)
+            spec = spec if RoundsQuestion.of(spec, question.head).spec == question.spec else question.spec
+        case HeadsQuestion() | LeakQuestion():
+            spec = spec if type(question).of(spec).spec == question.spec else question.spec
+    return spec, view, row
+
+
+def _of_head(view: View, head: int) -> View:
+    """``view`` with the head that a page takes from it; of all heads that is the first."""
+    return view if (view.head or 0) == head else replace(view, head=head)
+
+
+def _fitting(view: View, spec: AttentionSpec) -> View:
+    """``view`` where ``spec`` has its stage and head, else the weights of all heads in its colours."""
+    try:
+        view.check(spec)
+    except SpecError:
+        return View(norm=view.norm, colours=view.colours)
+    return view
 
 
 def _content(path: Path, most: int) -> bytes:

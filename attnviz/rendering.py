@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from attnviz import files, tables
+from attnviz import files
 from attnviz.colour import joint
 from attnviz.engine import ComputationError, Engine
-from attnviz.figure_questions import STUDY_OF, question_of
+from attnviz.figure_questions import question_of, studied
 from attnviz.figures import Figure
-from attnviz.frames import Finished, Frame, Outline, Progress, RowQuestion, Scale
+from attnviz.frames import Finished, Frame, Outline, Progress, RowQuestion, RowStory, Scale
 from attnviz.input_paths import told_from
 from attnviz.questions import Answer, Question
 from attnviz.remembered import remember
@@ -47,6 +47,7 @@ Shelf = MutableMapping[str, tuple[Question, Answer]]
 
 _ATTEMPTS = 3
 _COMPUTED = 0.7  # of an export's progress; the rest is painting and compressing
+_BEFORE = 0.4  # of an animation's: a study's answer, or all draws for the colours of each
 
 
 class Cancelled(RuntimeError):  # noqa: N818 (nothing went wrong)
@@ -135,37 +136,36 @@ def write_figure(
         if cancelled():
             raise Cancelled
 
-    def computed(done: float) -> None:
-        step(_COMPUTED * done)
-
-    def written(done: float) -> None:
-        step(_COMPUTED + (1 - _COMPUTED) * done)
-
-    with _engine_or_own(engine) as working:
+    with engine_or_own(engine) as working:
         if moves:
-            return _write_animation(path, figure, working, cancelled, computed, written, kept)
-        drawing, remarks = drawing_of(figure, working, cancelled, computed, shelf)
+            return _write_animation(path, figure, working, cancelled, step, kept)
+        drawing, remarks = drawing_of(figure, working, cancelled, lambda done: step(_COMPUTED * done), shelf)
     with PAINTING:
-        formats.write_drawing(path, drawing, figure.paper, kept, written)
+        formats.write_drawing(
+            path, drawing, figure.paper, kept, lambda done: step(_COMPUTED + (1 - _COMPUTED) * done)
+        )  # fmt: skip
     return remarks
 
 
 def _write_animation(
-    path: Path, figure: Figure, engine: Engine, cancelled: Callable[[], bool], computed: Callable[[float], object],
-    written: Callable[[float], object], kept: str,
+    path: Path, figure: Figure, engine: Engine, cancelled: Callable[[], bool], step: Callable[[float], object],
+    kept: str,
 ) -> tuple[str, ...]:  # fmt: skip
     from attnviz.figure.formats.gif import check_animation, write_animation  # noqa: PLC0415 (as above)
 
     count = len(_states(figure)) if figure.animates not in ("rounds", "exam") else figure.frames
     check_animation(count, figure.paper.size)
+    before = _BEFORE if figure.animates in ("re-rolls", "rounds", "exam") else 0.0
     said: dict[str, None] = {}
 
     def images() -> Iterator[QImage]:
-        for drawing, remarks in moving(figure, engine, cancelled, computed):
+        for drawing, remarks in moving(figure, engine, cancelled, lambda done: step(before * done)):
             said.update(dict.fromkeys(remarks))
             yield image_of(drawing, figure.paper)
 
-    write_animation(path, images(), figure.seconds, kept, written, count=count)
+    write_animation(
+        path, images(), figure.seconds, kept, lambda done: step(before + (1 - before) * done), count=count
+    )  # fmt: skip
     return tuple(said)
 
 
@@ -184,16 +184,14 @@ def moving(
 ) -> Iterator[tuple[Drawing, tuple[str, ...]]]:  # fmt: skip
     """What `drawing_of` gives of each picture of an animation, one after the other; a single one where nothing moves.
 
-    What does not move stands still: words, maps, axes, and the colours of a number from draw to draw. Raises as
-    `write_figure`.
+    What does not move stands still: words, maps, axes, and the colours of a number from draw to draw. ``step`` is told
+    the share that is done of what is computed before the first one. Raises as `write_figure`.
     """
     from attnviz.figure.drawing import PAINTING  # noqa: PLC0415 (Qt)
     from attnviz.figure.studies import moving_drawings  # noqa: PLC0415
 
     if figure.animates in ("rounds", "exam"):
-        asked = figure.question
-        question = asked if asked is not None and asked.name == STUDY_OF[figure.animates] else None
-        moved = replace(figure, shows=figure.animates, question=question)
+        moved = studied(figure)
         answer, outline = _answer(moved, engine, cancelled, step)
         with PAINTING:
             drawings = moving_drawings(moved, answer, outline)
@@ -201,20 +199,16 @@ def moving(
         return
     states = _states(figure)
     if len(states) == 1:
-        yield drawing_of(states[0], engine, cancelled, step)
+        yield drawing_of(states[0], engine, cancelled)
         return
-    among = [(_outline(engine, state.spec, state.view, cancelled), state.spec) for state in states]
-    passes = 2 if figure.animates == "re-rolls" and figure.paper.bound is None else 1
+    among = [(outline_of(engine, state.spec, state.view, cancelled), state.spec) for state in states]
     scales: dict[str, Scale] = {}
-    for turn in range(passes):
-        for done, state in enumerate(states, 1):
-            drawing, remarks = _heads_drawing(state, engine, cancelled, among=among, scales=scales)
-            if turn == passes - 1:
-                yield drawing, remarks
-            else:
-                for panel, scale in drawing.scales.items():
-                    scales[panel] = joint([scale, scales.get(panel, scale)])
-            step((turn + done / len(states)) / passes)
+    for done, state in enumerate(states if figure.animates == "re-rolls" and figure.paper.bound is None else (), 1):
+        for panel, scale in _heads_drawing(state, engine, cancelled, among=among)[0].scales.items():
+            scales[panel] = joint([scale, scales.get(panel, scale)])
+        step(done / len(states))
+    for state in states:
+        yield _heads_drawing(state, engine, cancelled, among=among, scales=scales)
 
 
 def _states(figure: Figure) -> list[Figure]:
@@ -255,13 +249,18 @@ def drawing_of(
         with PAINTING:
             laid_out = drawn(figure, answer, outline)
         return laid_out, _left_out(laid_out)
-    outline = _outline(engine, figure.spec, figure.view, cancelled)
+    outline = outline_of(engine, figure.spec, figure.view, cancelled)
+    return RowDrawing(story_of(figure, engine, outline), outline, figure.paper), ()
+
+
+def story_of(figure: Figure, engine: Engine, outline: Outline) -> RowStory:
+    """The figure's row, the last one by default, stage by stage."""
     row = outline.n_queries - 1 if figure.row is None else figure.row
     head = figure.heads[0] if figure.heads else figure.view.head or 0
     story = engine.row_story(RowQuestion(1, figure.spec, row, head, figure.beside))
     if story is None:
         raise SpecError("row", f"row is {row}: rows count from 0 to {outline.n_queries - 1}")
-    return RowDrawing(story, outline, figure.paper), ()
+    return story
 
 
 def _left_out(drawing: BlocksDrawing) -> tuple[str, ...]:
@@ -277,7 +276,7 @@ def _heads_drawing(
     from attnviz.figure import sheet  # noqa: PLC0415 (as above)
     from attnviz.figure.drawing import PAINTING  # noqa: PLC0415
 
-    outline = _outline(engine, figure.spec, figure.view, cancelled)
+    outline = outline_of(engine, figure.spec, figure.view, cancelled)
     if figure.row is not None and figure.row >= outline.n_queries:
         raise SpecError("row", f"row is {figure.row}: rows count from 0 to {outline.n_queries - 1}")
     with PAINTING:
@@ -301,20 +300,27 @@ def _answer(
     shelf: Shelf | None = None,
 ) -> tuple[Any, Outline]:  # fmt: skip
     """The study's whole answer, and what its spec is about."""
+    outline = outline_of(engine, figure.spec, View(), cancelled)
+    *_, answer = answers_of(question_of(figure), cancelled, step, shelf)
+    return answer, outline
+
+
+def answers_of(
+    question: Question, cancelled: Callable[[], bool], step: Callable[[float], object], shelf: Shelf | None = None
+) -> Iterator[Answer]:
+    """A study's answers; the whole one alone where it lies on the ``shelf``, where it lies afterwards."""
     from attnviz import studies  # noqa: PLC0415 (torch)
 
-    outline = _outline(engine, figure.spec, View(), cancelled)
-    answer: Answer | None = None
-    question = question_of(figure)
     there = (shelf or {}).get(question.name)
     known = there[1] if there is not None and there[0] == question else None
+    answer: Answer | None = None
     for answer in studies.answers(question, cancelled) if known is None else (known,):
         step(answer.done / max(answer.total, 1))
+        yield answer
     if answer is None or cancelled():
         raise Cancelled
     if shelf is not None:
         shelf[question.name] = question, answer
-    return answer, outline
 
 
 def beside(engine: object) -> Engine | None:
@@ -323,7 +329,7 @@ def beside(engine: object) -> Engine | None:
 
 
 @contextmanager
-def _engine_or_own(engine: Engine | None) -> Iterator[Engine]:
+def engine_or_own(engine: Engine | None) -> Iterator[Engine]:
     """``engine``, or one that is closed behind us."""
     if engine is not None:
         yield engine
@@ -332,7 +338,7 @@ def _engine_or_own(engine: Engine | None) -> Iterator[Engine]:
         yield own
 
 
-def _outline(engine: Engine, spec: AttentionSpec, view: View, cancelled: Callable[[], bool]) -> Outline:
+def outline_of(engine: Engine, spec: AttentionSpec, view: View, cancelled: Callable[[], bool]) -> Outline:
     """What the picture is about, which the engine says before it computes anything. Raises as `write_figure`."""
     with closing(engine.stream(Request(spec=spec, view=view, viewport=Viewport(), generation=1), cancelled)) as stream:
         for message in stream:
@@ -345,24 +351,9 @@ def write_arrays(
     path: Path, spec: AttentionSpec, view: View, engine: Engine | None = None, *, folder: Path | None = None
 ) -> None:  # fmt: skip
     """Write every stage to an NPZ file that loads with ``allow_pickle=False``; ``folder`` is as in `write_figure`."""
-    with _engine_or_own(engine) as working:
+    with engine_or_own(engine) as working:
         arrays = working.arrays(spec)
     files.write_npz(path, arrays, as_text(told_from(folder or path.parent, to_fields(spec, view))))
-
-
-def write_table(path: Path, figure: Figure, engine: Engine | None = None) -> None:
-    """Write a figure's maps as a CSV file with names: a line for each query of each head. Raises as `write_arrays`.
-
-    Raises `SpecError` for a figure of anything but heads.
-    """
-    if figure.shows != "heads":
-        raise SpecError("shows", f"shows is {figure.shows}, which has no table of cells: give heads, or an .npz")
-    spec, view = figure.spec, figure.view
-    with _engine_or_own(engine) as working:
-        arrays = working.arrays(spec)
-        dims = _outline(working, spec, view, lambda: False).dims
-    text = tables.BOM + tables.csv_text(arrays, view, dims, figure.heads)
-    files.write_whole(path, lambda file: file.write(text.encode()))
 
 
 def write_spec(path: Path, spec: AttentionSpec, view: View) -> None:

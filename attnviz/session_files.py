@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, get_args
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from attnviz.questions import Question
 from attnviz.spec import AttentionSpec, SpecError, View
 from attnviz.spec.checks import convert, one_line
 from attnviz.spec.text import as_text, from_fields, to_fields
@@ -34,7 +35,8 @@ class SavedSession(msgspec.Struct, frozen=True, kw_only=True):
     """One window's state. A field that is UNSET is not said, and stays in a window as it is there.
 
     ``view`` has the rows and columns in sight. ``pinned`` is A, None for none; ``selected`` a cell (query, key);
-    ``decimals`` None for percent or short. Raises `SpecError` for what cannot be.
+    ``decimals`` None for percent or short. ``question`` is what a study's ``page`` is to ask, which pictures alone
+    say: it is no part of a session's file. Raises `SpecError` for what cannot be.
     """
 
     spec: AttentionSpec
@@ -46,6 +48,7 @@ class SavedSession(msgspec.Struct, frozen=True, kw_only=True):
     layout: LayoutName | UnsetType = UNSET
     page: Page | UnsetType = UNSET
     dark: bool | UnsetType = UNSET
+    question: Question | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         self.view.check(self.spec)
@@ -60,7 +63,7 @@ class SavedSession(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _SCENES: Final = ("spec", "pinned")
-_PLAIN: Final = tuple(name for name in SavedSession.__struct_fields__ if name not in (*_SCENES, "view"))
+_PLAIN: Final = tuple(name for name in SavedSession.__struct_fields__ if name not in (*_SCENES, "view", "question"))
 
 
 def is_session(text: bytes | str) -> bool:

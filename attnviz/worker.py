@@ -135,6 +135,14 @@ class Worker(QObject):
             self._jobs.append(job)
             self._condition.notify()
 
+    def drop_job(self, job: Job) -> bool:
+        """Take back a job that waits; whether it had not begun, and now never will."""
+        with self._condition:
+            waited = job in self._jobs
+            if waited:
+                self._jobs.remove(job)
+        return waited
+
     def is_finished_pending(self) -> bool:
         """Whether the end of a picture waits in the mailbox."""
         with self._condition:

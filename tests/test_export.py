@@ -1,7 +1,9 @@
 import io
+import itertools
 import threading
 from contextlib import closing
 
+import msgspec
 import numpy as np
 import pytest
 from paper_drawings import figure_of, rendered, sheet_of
@@ -14,7 +16,7 @@ from attnviz.figure.fitting import fitted
 from attnviz.figure.formats import png
 from attnviz.files import FileProblem
 from attnviz.frames import Finished, Outline, Progress, StageShape
-from attnviz.spec import Lesson, RandomEmbeddings, SpecError, Text, View, Viewport, make_spec
+from attnviz.spec import Lesson, RandomEmbeddings, SpecError, Text, View, Viewport, edited, make_spec
 
 pytestmark = pytest.mark.usefixtures("qapp")
 
@@ -39,7 +41,7 @@ def written(image, *, large_cells, **told):
 def test_a_map_takes_less_room_than_its_colours(engine):
     """Both ways of compressing suit the pictures they are for."""
     for spec, size in (LONG, (640, 480)), (make_spec(Lesson(name="cat-eats-fish")), (1280, 800)):
-        outline = rendering._outline(engine, spec, View(), lambda: False)
+        outline = rendering.outline_of(engine, spec, View(), lambda: False)
         laid_out = sheet_of(outline, View(), size)
         picture = rendering.collect(engine, spec, View(), laid_out.viewport)
         image = rendered(picture, size)
@@ -163,7 +165,7 @@ def said(monkeypatch):
 
 def collected(engine, spec, view, size):
     """The picture that a sheet of ``size`` shows."""
-    outline = rendering._outline(engine, spec, view, lambda: False)
+    outline = rendering.outline_of(engine, spec, view, lambda: False)
     return rendering.collect(engine, spec, view, sheet_of(outline, view, size, spec).viewport)
 
 
@@ -234,6 +236,17 @@ def test_progress_rises_to_one(tmp_path, engine):
     assert 0 < shares[0] < 0.5
     assert shares[-1] == 1
     assert len(shares) > 6
+
+
+def test_progress_of_draws_rises_from_the_first_to_the_last(tmp_path, engine):
+    shares = []
+    spec = edited(WORDS, dropout=0.5, training=True)
+    figure = msgspec.structs.replace(figure_of(spec, View(), (320, 200)), animates="re-rolls", frames=5)
+    rendering.write_figure(tmp_path / "a.gif", figure, engine, progress=shares.append)
+    assert shares == sorted(set(shares))
+    assert shares[0] < 0.15
+    assert max(after - before for before, after in itertools.pairwise(shares)) < 0.15
+    assert shares[-1] == 1
 
 
 @pytest.mark.parametrize("share", [0, 0.1, 0.6, 0.75, 0.9, 1])

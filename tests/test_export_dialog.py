@@ -56,6 +56,13 @@ def test_the_whole_map_is_offered_where_a_part_is_on_the_screen(dialog_of):
     assert dialog_of().cells.isHidden()
 
 
+def test_numbers_keep_their_ending_and_other_names_become_pictures(dialog_of, tmp_path):
+    dialog = dialog_of()
+    for name, kept in ("a.csv", "a.csv"), ("a.NPZ", "a.NPZ"), ("a.txt", "a.txt.png"):
+        choose_file(dialog, tmp_path / name)
+        assert dialog.path == tmp_path / kept
+
+
 def test_no_title_is_no_title(dialog_of):
     dialog = dialog_of()
     assert dialog.figure().paper.title is None

@@ -1,15 +1,18 @@
 """Exporting from the window: what is offered, the preview through the worker, and the picture on the clipboard."""
 
+import threading
+
 import msgspec
 import pytest
 from PySide6.QtCore import QSettings
 from PySide6.QtGui import QGuiApplication, QImage
 
-from attnviz import app
+from attnviz import app, rendering
 from attnviz.engine import Engine
 from attnviz.remembered import recall
 from attnviz.session import Window
 from attnviz.spec import Paper, RandomQK, Text, View, edited, make_spec
+from attnviz.window.file_jobs import STOPPED
 
 TEXT = make_spec(Text(text="the cat eats the fish"), num_heads=2, dropout=0.2, training=True)
 
@@ -28,7 +31,8 @@ def program(qtbot, tmp_path):
 def settle(qtbot, program):
     def done():
         now = program.session.snapshot()
-        return now.picture is not None and now.picture.complete and not now.running and not now.stale
+        begun = (now.spec, now.view) == program.controller.wanted()  # an edit may wait behind the throttle
+        return begun and now.picture is not None and now.picture.complete and not now.running and not now.stale
 
     qtbot.waitUntil(done, timeout=20_000)
 
@@ -123,3 +127,89 @@ def test_the_picture_is_copied_as_it_is_exported(program, qtbot, tmp_path):
     with qtbot.waitSignal(program.jobs.ended, timeout=20_000):
         program.exporting.export(tmp_path / "same.png", figure)
     assert QImage(str(tmp_path / "same.png")) == image.convertToFormat(QImage.Format.Format_RGB32)
+
+
+# ---------------------------------------------------------------------------------------------------------- stopping
+
+
+def small(program, **fields):
+    """The maps as they stand, on a small sheet."""
+    return msgspec.structs.replace(program.exporting.offered()[0][1], paper=Paper(width=320, height=240), **fields)
+
+
+def ended_of(program):
+    ended = []
+    program.jobs.ended.connect(lambda path, failed: ended.append((path.name, failed)))
+    return ended
+
+
+def test_what_is_being_written_is_stopped_alone_and_leaves_no_half_file(program, qtbot, tmp_path):
+    line, ended = program.window.status_line, ended_of(program)
+    (tmp_path / "a.gif").write_bytes(b"old")
+    assert line.stop.isHidden()
+    height = program.window.heatmaps.height()
+    program.exporting.export(tmp_path / "a.gif", small(program, animates="re-rolls", frames=60))
+    for name in "b.png", "c.png":
+        program.exporting.export(tmp_path / name, small(program))
+    with qtbot.waitSignal(program.jobs._progressed, timeout=20_000):
+        pass
+    qtbot.waitUntil(lambda: "%" in line._said.text())
+    assert line._said.text().startswith("writing a.gif")
+    assert line._said.text().endswith("2 more to write")
+    assert line.stop.isVisible()
+    with qtbot.waitSignal(program.jobs.ended, timeout=20_000):
+        line.stop.click()
+        assert line._said.text().startswith("stopping a.gif")
+        assert not line.stop.isEnabled()
+    assert ended == [("a.gif", STOPPED)]
+    assert "stopped: a.gif was not written" in line._said.text()
+    assert line._said.text().startswith("writing b.png")
+    assert line.stop.isEnabled()
+    qtbot.waitUntil(lambda: len(ended) == 3, timeout=20_000)
+    assert ended[1:] == [("b.png", None), ("c.png", None)]
+    assert line.stop.isHidden()
+    assert line._said.text() == f"written: {tmp_path / 'c.png'}"
+    assert program.window.heatmaps.height() == height
+    assert (tmp_path / "a.gif").read_bytes() == b"old"
+    assert {path.name for path in tmp_path.iterdir() if path.suffix != ".ini"} == {"a.gif", "b.png", "c.png"}
+    assert program.session.snapshot().failure is None
+
+
+def test_what_waits_is_stopped_at_once(program, qtbot, tmp_path):
+    ended, gate = ended_of(program), threading.Event()
+    program.controller.run_job(lambda _engine, _pause: gate.wait(20))
+    for name in "a.png", "b.png":
+        program.exporting.export(tmp_path / name, small(program))
+    program.window.status_line.stop.click()
+    assert ended == [("a.png", STOPPED)]
+    gate.set()
+    qtbot.waitUntil(lambda: len(ended) == 2, timeout=20_000)
+    assert ended[1:] == [("b.png", None)]
+    assert not (tmp_path / "a.png").exists()
+
+
+def test_a_bug_ends_what_is_being_written_and_is_said(program, qtbot, tmp_path, monkeypatch):
+    def fails(*_arguments, **_settings):
+        raise TypeError("oh")
+
+    monkeypatch.setattr(rendering, "write_figure", fails)
+    with qtbot.waitSignal(program.jobs.ended, timeout=20_000):
+        program.exporting.export(tmp_path / "a.png", small(program))
+    assert program.window.status_line.stop.isHidden()
+    assert program.session.snapshot().failure.sentence == (
+        "a.png was not written: something went wrong inside attnviz: TypeError: oh"
+    )
+
+
+def test_a_window_that_closes_says_what_it_leaves_unwritten(program, qtbot, tmp_path, caplog):
+    ended = ended_of(program)
+    program.exporting.export(tmp_path / "a.gif", small(program, animates="re-rolls", frames=60))
+    program.exporting.export(tmp_path / "b.png", small(program))
+    with qtbot.waitSignal(program.jobs._progressed, timeout=20_000):
+        pass
+    program.window.close()
+    assert ended == []
+    assert [record.getMessage().split(": ", 1)[1] for record in caplog.records] == [
+        "the window was closed before", "the window was closed before",
+    ]  # fmt: skip
+    assert {path.name for path in tmp_path.iterdir()} & {"a.gif", "b.png"} == set()

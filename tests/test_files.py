@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 import numpy as np
 import pytest
+from rights import as_nobody, folder_in_sight
 
 from attnviz.files import FileProblem, write_npz, write_whole
 from attnviz.frames import Arrays
@@ -88,19 +89,21 @@ def test_the_longest_name_can_be_written(tmp_path):
     assert (tmp_path / ("n" * 255)).read_bytes() == b"new"
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_without_permission_is_said(tmp_path):
-    (tmp_path / "closed").mkdir(mode=0o500)
-    with pytest.raises(FileProblem, match="you may not write in"):
-        put(tmp_path / "closed" / "a.png")
+def test_a_folder_without_permission_is_said():
+    with folder_in_sight() as folder:
+        (folder / "closed").mkdir(mode=0o555)
+        with as_nobody(), pytest.raises(FileProblem, match=f"you may not write in {folder}/closed; choose a folder of"):
+            put(folder / "closed" / "a.png")
+        assert list((folder / "closed").iterdir()) == []
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anything")
-def test_a_protected_file_is_not_replaced(tmp_path):
-    (tmp_path / "a.png").write_bytes(b"old")
-    (tmp_path / "a.png").chmod(0o444)
-    with pytest.raises(FileProblem, match="write-protected"):
-        put(tmp_path / "a.png")
+def test_a_protected_file_is_not_replaced():
+    with folder_in_sight() as folder:
+        (folder / "a.png").write_bytes(b"old")
+        (folder / "a.png").chmod(0o444)
+        with as_nobody(), pytest.raises(FileProblem, match="it is write-protected; choose another name"):
+            put(folder / "a.png")
+        assert (folder / "a.png").read_bytes() == b"old"
 
 
 def test_missing_permission_in_words(tmp_path):

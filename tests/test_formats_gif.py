@@ -111,8 +111,24 @@ def test_times_comment_and_bytes(tmp_path):
     assert times == [500, 1000, 130]
     assert told["comment"] == text.encode()
     assert (tmp_path / "a.gif").read_bytes() == (tmp_path / "b.gif").read_bytes()
-    assert shares[: len(shares) // 2] == sorted(shares[: len(shares) // 2])
-    assert shares[-1] == 1
+    first = shares[: len(shares) // 2]
+    assert first == sorted(first)
+    assert len(first) > 3 * 3  # drawn, counted, painted
+    assert first[-1] == 1
+
+
+@pytest.mark.parametrize("share", [0.3, 0.75, 0.95])
+def test_a_step_ends_it_wherever_it_is_and_leaves_no_half_file(tmp_path, share):
+    class StoppedError(Exception):
+        pass
+
+    def step(done):
+        if done >= share:
+            raise StoppedError
+
+    with pytest.raises(StoppedError):
+        write_animation(tmp_path / "a.gif", map(image_with, random_images(9, 9)), 0.5, "{}", step, count=9)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

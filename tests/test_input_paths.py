@@ -37,6 +37,9 @@ animate = "stages"
 frames = 2
 [[figure]]
 file = "5.npz"
+[[figure]]
+file = "6.npz"
+shows = "row"
 """
 
 
@@ -67,7 +70,7 @@ def test_a_deck_in_another_folder_gives_the_same_bytes(tmp_path):
         assert cli_scene.render_deck(folder / "deck.toml", tmp_path / out) == 0
         bytes_of.append({path.name: path.read_bytes() for path in sorted((tmp_path / out).iterdir())})
     one, two = bytes_of
-    assert sorted(one) == ["1.png", "2.svg", "3.pdf", "4.gif", "5.npz"]
+    assert sorted(one) == ["1.png", "2.svg", "3.pdf", "4.gif", "5.npz", "6.npz"]
     assert [name for name in one if one[name] != two[name]] == []
     figure = recall(tmp_path / "a/folder/two/pictures/2.svg")
     assert paths_of(figure.spec) == paths_of(figure.beside) == paths_of(spec_of(tmp_path / "a/folder/two"))

@@ -80,9 +80,9 @@ def test_a_question_of_another_study_is_refused_in_words(tmp_path):
         (["--animate", "stages", "--image", "a.png"], "--animate stages is for a GIF"),
         (["--animate", "stages", "--shows", "row", "--image", "a.gif"], "stages are of heads"),
         (["--beside", "mask=none", "--image", "a.png"], "--beside is for --shows a-b, difference, row"),
-        (["--shows", "gallery", "--rows", "0:2", "--image", "a.png"], "--rows is for --shows heads"),
+        (["--shows", "dropout", "--rows", "0:2", "--image", "a.png"], "--rows is for --shows heads, a-b"),
         (["--row", "99", "--image", "a.png"], "row is 99: rows count from 0 to 5"),
-        (["--shows", "gallery", "--data", "a.csv"], "shows is gallery"),
+        (["--shows", "gallery", "--parts", "maps,limits", "--data", "a.csv"], "but a .csv is one table"),
         (["--size", "8x6cm@0dpi", "--image", "a.png"], "size is '8x6cm@0dpi'"),
         (["--bound", "0", "--image", "a.png"], "bound is 0"),
     ],
@@ -168,10 +168,10 @@ def test_meanings_stand_beside_the_tokens_that_need_them(tmp_path):
 
     engine = Engine()
     spec = make_spec(mask="none")
-    outline = rendering._outline(engine, edited(spec), View(), lambda: False)
+    outline = rendering.outline_of(engine, edited(spec), View(), lambda: False)
     assert glossed(outline) is outline
     from attnviz.spec import Lesson
 
-    cat = rendering._outline(engine, make_spec(Lesson(name="cat-eats-fish")), View(), lambda: False)
+    cat = rendering.outline_of(engine, make_spec(Lesson(name="cat-eats-fish")), View(), lambda: False)
     engine.close()
     assert glossed(cat).tokens == ("猫 cat", "吃 eats", "鱼 fish")

@@ -278,7 +278,7 @@ def test_the_command_line_prints_json():
     assert [form["name"] for form in told["forms"]] == [*FORM_NAMES]
     assert {form["verdict"] for form in told["forms"]} <= {"bit for bit", "rounding"}
     assert all(form["seconds"] > 0 and form["peak_bytes"] > 0 for form in told["forms"])
-    assert done.stderr == ""
+    assert all(line.startswith("attnviz: forms: ") for line in done.stderr.splitlines())  # on a slow machine
 
 
 def test_the_command_lines_table_marks_who_wins_and_refuses_in_words():

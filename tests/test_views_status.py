@@ -178,6 +178,32 @@ def test_progress_and_cancel_appear_only_when_it_takes_long(qtbot, shown):
     assert not line._slow.isActive()
 
 
+def test_stop_is_there_while_something_is_written_and_a_report_stays_beside_it(qtbot, shown):
+    line = shown(StatusLine())
+    line.say("copied")
+    assert line.stop.isHidden()
+    line.show_writing("writing a.gif · 40 %", "1 more to write", stops="a.gif")
+    assert line._said.text() == "writing a.gif · 40 % · 1 more to write · copied"
+    assert "a.gif" in line.stop.toolTip()
+    with qtbot.waitSignal(line.stop_asked):
+        qtbot.mouseClick(line.stop, Qt.MouseButton.LeftButton)
+    line.show_writing("stopping a.gif …")
+    assert line.stop.isVisible()
+    assert not line.stop.isEnabled()
+    line.show_writing()
+    assert line.stop.isHidden()
+    assert line._said.text() == "copied"
+
+
+def test_all_that_may_stand_in_the_line_has_room_in_a_small_window(shown):
+    line = shown(StatusLine())
+    snapshot = snapshot_of(make_spec(Text(text="a" * 400 + " b"), num_heads=2))
+    line.present(replace(probed(snapshot, 1, 0, (0.5, 0.5)), progress=Progress(1, 3, 12)))
+    line.show_writing("writing " + "x" * 400, stops="a.gif")
+    line._show_slow(True)
+    assert line.minimumSizeHint().width() <= 1024
+
+
 def test_previews_are_counted_and_the_overview_behind_what_is_exact(shown):
     line = shown(StatusLine())
     done = snapshot_of(make_spec())

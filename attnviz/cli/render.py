@@ -10,13 +10,13 @@ from typing import Any, Final
 
 import click
 
-from attnviz.figures import CROPPABLE, PICTURES, Figure
+from attnviz.cli.progress import progress
+from attnviz.figures import CROPPABLE, NUMBERS, PICTURES, Figure
 from attnviz.options.figure import clipped, figure_for, figure_options
 from attnviz.screens import use_offscreen
 from attnviz.spec import AttentionSpec, MaskFile, SpecError
 
 _LEAST_MEMORY: Final = 1_000_000
-DATA: Final = (".npz", ".csv")
 _HELP: Final = (
     "Compute without a window and write a picture, arrays or a spec file; or every picture that DECK.toml describes."
 )
@@ -47,7 +47,7 @@ def render_command(leave: Callable[..., object], say: Callable[[str], object]) -
     @click.option("--only", metavar="NAME", help="Only the pictures of a deck with this name; * stands for anything.")
     @click.option("--jobs", type=click.IntRange(1, 64), help="So many pictures of a deck at a time.")
     @click.option("--image", type=click.Path(path_type=Path), help="Write a .png, .svg, .pdf or .gif.")
-    @click.option("--data", type=click.Path(path_type=Path), help="Write every stage (.npz), or one as a table (.csv).")
+    @click.option("--data", type=click.Path(path_type=Path), help="Write the numbers: all (.npz), or a table (.csv).")
     @click.option("--save-spec", type=click.Path(path_type=Path), help="Write the spec as JSON.")
     @click.option("--memory", type=Bytes(), help="Memory to take, such as 2GB (default: a quarter of what is free).")
     @figure_options
@@ -94,7 +94,7 @@ def _check_outputs(image: Path | None, data: Path | None, save_spec: Path | None
     outputs = [path.resolve() for path in (image, data, save_spec) if path is not None]
     if len(set(outputs)) < len(outputs):
         raise click.UsageError("two outputs have one path: give each a file of its own")
-    for name, path, suffixes in ("image", image, PICTURES), ("data", data, DATA):
+    for name, path, suffixes in ("image", image, PICTURES), ("data", data, NUMBERS):
         if path is not None and path.suffix.lower() not in suffixes:
             words = "write" if path.suffix else "give a name that ends in"
             raise click.UsageError(f"--{name} is {str(path)!r}: {words} {', '.join(suffixes)}")
@@ -104,7 +104,7 @@ def _write(
     figure: Figure, image: Path | None, data: Path | None, save_spec: Path | None, memory: int | None,
     say: Callable[[str], object],
 ) -> None:  # fmt: skip
-    from attnviz import rendering
+    from attnviz import number_files, rendering
 
     if save_spec is not None:
         rendering.write_spec(save_spec, figure.spec, figure.view)
@@ -113,17 +113,22 @@ def _write(
     from attnviz.engine import Engine
 
     engine = Engine(budget_bytes=memory)
+    shelf: dict[str, Any] = {}  # a study of both is run once
     if data is not None:
-        if data.suffix.lower() == ".csv":
-            rendering.write_table(data, figure, engine)
-        else:
-            rendering.write_arrays(data, figure.spec, figure.view, engine)
+        with progress(data.name) as tell:
+            number_files.write_numbers(
+                data, figure, engine, progress=lambda share: tell(f"{100 * share:.0f} %"), shelf=shelf
+            )  # fmt: skip
     if image is not None:
         use_offscreen()
         from PySide6.QtGui import QGuiApplication
 
         application = QGuiApplication.instance() or QGuiApplication(["attnviz"])
-        for remark in rendering.write_figure(image, figure, engine):
+        with progress(image.name) as tell:
+            remarks = rendering.write_figure(
+                image, figure, engine, progress=lambda share: tell(f"{100 * share:.0f} %"), shelf=shelf
+            )  # fmt: skip
+        for remark in remarks:
             say(remark)
         del application
 

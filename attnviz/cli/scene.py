@@ -185,22 +185,14 @@ class _Work:
             return _Ended(one, failed=f"something went wrong inside attnviz: {type(error).__name__}: {error}")
 
     def _write(self, file: str, figure: Figure, engine: Engine) -> tuple[str, ...]:
-        from attnviz import rendering, scene_files
+        from attnviz import number_files, scene_files
         from attnviz.options.figure import clipped
 
         figure = clipped(figure)
         path = scene_files.place_in(self._folder, file)
-        suffix = path.suffix.lower()
-        if suffix == ".npz":
-            rendering.write_arrays(path, figure.spec, figure.view, engine, folder=self._beside)
-        elif suffix == ".csv":
-            rendering.write_table(path, figure, engine)
-        else:
-            return rendering.write_figure(
-                path, figure, engine, progress=lambda share: self._said.put(_Reached(file, share)),
-                folder=self._beside,
-            )  # fmt: skip
-        return ()
+        return number_files.write_file(
+            path, figure, engine, progress=lambda share: self._said.put(_Reached(file, share)), folder=self._beside
+        )  # fmt: skip
 
 
 class _Telling(Protocol):

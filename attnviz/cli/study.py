@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from types import MappingProxyType, UnionType
@@ -18,6 +17,7 @@ from typing import Any, Final, Literal, Union, get_args, get_origin
 import click
 import msgspec
 
+from attnviz.cli.progress import progress
 from attnviz.questions import Answer, Question
 from attnviz.spec import AttentionSpec, SpecError, View, make_spec
 
@@ -197,12 +197,9 @@ def _run(name: str, question: Question, *, as_json: bool) -> int:
     from attnviz.studies import answers
 
     answer: Answer | None = None
-    live = sys.stderr.isatty()
-    for answer in answers(question):
-        if live:
-            click.echo(f"\r{name}: {answer.done:,} of {answer.total:,} ", nl=False, err=True)
-    if live:
-        click.echo("\r" + " " * 60 + "\r", nl=False, err=True)
+    with progress(name) as say:
+        for answer in answers(question):
+            say(f"{answer.done:,} of {answer.total:,}")
     if answer is None:
         return 0
     if as_json:

@@ -4,8 +4,8 @@ A file that is no deck is refused in one sentence with its line, `SceneProblem`.
 folder that is chosen for its pictures.
 """
 
-from attnviz.figures import PICTURES
-from attnviz.scene_files.names import NUMBERS, place_in
+from attnviz.figures import NUMBERS, PICTURES
+from attnviz.scene_files.names import place_in
 from attnviz.scene_files.reading import MAX_BYTES, MAX_FIGURES, Deck, DeckFigure, SceneProblem, parse, read
 from attnviz.scene_files.shipped import built_in, names
 from attnviz.scene_files.writing import deck_text

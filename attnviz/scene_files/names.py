@@ -7,11 +7,10 @@ import unicodedata
 from pathlib import Path
 from typing import Any, Final
 
-from attnviz.figures import PICTURES
+from attnviz.figures import NUMBERS, PICTURES
 from attnviz.files import FileProblem
 from attnviz.spec import SpecError
 
-NUMBERS: Final = (".npz", ".csv")
 MOST_CHARACTERS: Final = 1_000
 _RESERVED: Final = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])", re.IGNORECASE)
 _EXAMPLE: Final = 'such as "01-no-mask.png"'

@@ -25,7 +25,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from attnviz.figures import PICTURES, Animates, Figure, whole
+from attnviz.figures import NUMBERS, PICTURES, Animates, Figure, whole
 from attnviz.spec import THEMES, Paper, SpecError, Theme, View
 from attnviz.views.paper_size import PaperSize
 from attnviz.views.part_choice import PartChoice
@@ -122,7 +122,7 @@ class ExportDialog(QDialog):
         form.addRow(self.tr("File"), file_row)
         form.addRow(self.tr("Moves"), self.moves)
         self._form = form
-        hint = QLabel(self.tr("The file's ending decides: .png, .svg, .pdf or .gif"))
+        hint = QLabel(self.tr("Its ending decides: .png .svg .pdf .gif · numbers: .csv .npz"))
         hint.setProperty("role", "muted")
         form.addRow("", hint)
         choices = QVBoxLayout()
@@ -169,12 +169,12 @@ class ExportDialog(QDialog):
 
     @property
     def path(self) -> Path | None:
-        """The file that is named, with .png where it has no ending of a picture; None for none."""
+        """The file that is named, with .png where its ending is no picture's and no table's; None for none."""
         text = self.path_edit.text().strip()
         if not text:
             return None
         path = Path(text).expanduser()
-        return path if path.suffix.lower() in PICTURES else path.with_name(path.name + ".png")
+        return path if path.suffix.lower() in (*PICTURES, *NUMBERS) else path.with_name(path.name + ".png")
 
     # -------------------------------------------------------------------------------------------------------- preview
 
@@ -233,7 +233,7 @@ class ExportDialog(QDialog):
 
     @Slot()
     def _on_browse(self) -> None:
-        filters = self.tr("Pictures (*.png *.svg *.pdf *.gif)")
+        filters = ";;".join([self.tr("Pictures (*.png *.svg *.pdf *.gif)"), self.tr("Numbers (*.csv *.npz)")])
         path, _ = QFileDialog.getSaveFileName(self, self.tr("Export picture"), self.path_edit.text(), filters)
         if path:
             self.path_edit.setText(path)

@@ -74,9 +74,11 @@ class Parts(QWidget):
 
 
 class StatusLine(QWidget):
-    """Progress and Cancel appear when computing takes longer than a blink."""
+    """Progress and Cancel appear when computing takes longer than a blink, Stop while a file is written."""
 
     cancelled = Signal()
+    stop_asked = Signal()
+    """What is being written is to be stopped."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -93,11 +95,17 @@ class StatusLine(QWidget):
         self._cancel.setToolTip(self.tr("stop computing; what has come stays (Ctrl+.)"))
         self._cancel.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._cancel.clicked.connect(self.cancelled)
+        self._writing: tuple[str, ...] = ()
+        self._report = ""
+        self.stop = QPushButton(self.tr("Stop"))
+        self.stop.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.stop.clicked.connect(self.stop_asked)
+        self.stop.hide()
         row = QHBoxLayout(self)
         row.setContentsMargins(16, 2, 16, 2)
         row.addWidget(self._dot)
         row.addWidget(self._left, 1)
-        for widget in (self._progress, self._cancel, self._said, self._right):
+        for widget in (self._progress, self._cancel, self._said, self.stop, self._right):
             row.addWidget(widget)
         self._show_slow(False)
         self._slow = QTimer(self, singleShot=True, interval=150)
@@ -106,7 +114,22 @@ class StatusLine(QWidget):
 
     def say(self, words: str) -> None:
         """A short report beside the state, such as where a file was written."""
-        self._said.set_parts((words,) if words else ())
+        self._report = words
+        self._show_said()
+
+    def show_writing(self, *parts: str, stops: str = "") -> None:
+        """What is being written and how far it is, before any report; without parts nothing is.
+
+        ``stops`` is the name of the file that Stop would stop, "" where it has been asked already.
+        """
+        self._writing = parts
+        self.stop.setVisible(bool(parts))
+        self.stop.setEnabled(bool(stops))
+        self.stop.setToolTip(self.tr("stop writing {name}; what had that name stays as it was").format(name=stops))
+        self._show_said()
+
+    def _show_said(self) -> None:
+        self._said.set_parts((*self._writing, *([self._report] if self._report else [])))
 
     def present(self, snapshot: Snapshot) -> None:
         c = theme.current()

@@ -144,10 +144,7 @@ class Exporting(QObject):
     @Slot(object, object)
     def export(self, path: Path, figure: Figure) -> None:
         """Write ``figure`` as the ending of ``path`` says, on the worker's thread."""
-        self._jobs.run(
-            "write_figure", path, figure, computes=True, shelf=dict(self._shelf),
-            progress=lambda share: self._jobs.progressed.emit(path, share),
-        )  # fmt: skip
+        self._jobs.write_figure(path, figure, dict(self._shelf))
 
     # -------------------------------------------------------------------------------------------------------- preview
 

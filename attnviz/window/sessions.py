@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 from attnviz.controller import Controller
 from attnviz.frames import Failure
 from attnviz.history import Scene
+from attnviz.questions import Question
 from attnviz.session import Cell, Picture, Session
 from attnviz.session_files import LayoutName, Page, SavedSession
 from attnviz.spec import SpecError, Viewport
@@ -61,6 +62,18 @@ class Sessions(QObject):
         self._window.arrange(layout, page)
         if saved.pinned is not UNSET:
             self._pin(saved.pinned)
+        if saved.question is not UNSET:
+            self._ask(saved.question)
+
+    def _ask(self, question: Question) -> None:
+        """Have the page in sight ask what a picture's study was asked; what it cannot ask is said."""
+        side = self._window.side
+        self._window.show_page(side.current)  # in a column that may be hidden
+        side.present(self._session.snapshot())
+        left_out = side.pages[side.current].take_question(question)
+        if left_out:
+            words = self.tr("left out of what the picture asked: {what}")
+            self._window.status_line.say(words.format(what=" · ".join(left_out)))
 
     def _pin(self, scene: Scene | None) -> None:
         """Pin A once the worker's thread has computed it, behind what is in sight."""

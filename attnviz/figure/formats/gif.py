@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -33,7 +33,7 @@ of the colours, are shorter."""
 _SHORTEST, _LONGEST = 0.02, 655.0  # browsers slow down what is shorter; GIF has 16 bits of hundredths
 _ALL_COLOURS: Final = 1 << 24
 _AT_A_TIME: Final = 4096
-_PREPARED: Final = 0.5  # of the time; the rest is compressing
+_PREPARED, _COUNTED = 0.7, 0.2  # of the time, until all images and all their colours are known
 
 
 def write_animation(
@@ -61,18 +61,20 @@ def write_animation(
     if not frames:
         raise SpecError("frames", "there are no frames to make an animation of")
     times = _times(seconds, len(frames))
-    palette, places = _palette(frames)
+    palette, places = _palette(frames, lambda done: step(_PREPARED + _COUNTED * done))
     height, width = frames[0].shape
-    drawn = []
-    for pixels in frames:
-        drawn.append(image_module.frombytes("P", (width, height), places[pixels].tobytes()))
-        drawn[-1].putpalette(palette.tobytes())
-    step(_PREPARED)
-    first, *others = drawn
+
+    def painted() -> Iterator[Any]:
+        for done, pixels in enumerate(frames):
+            step(_PREPARED + _COUNTED + (1 - _PREPARED - _COUNTED) * done / len(frames))
+            image = image_module.frombytes("P", (width, height), places[pixels].tobytes())
+            image.putpalette(palette.tobytes())
+            yield image
 
     def save(file: BinaryIO) -> None:
+        others = painted()
         try:
-            first.save(
+            next(others).save(
                 file, format="GIF", save_all=True, append_images=others, duration=times, loop=0, optimize=False,
                 comment=remembered.encode(),
             )  # fmt: skip
@@ -123,10 +125,13 @@ def _pixels(image: QImage) -> npt.NDArray[np.uint32]:
     return rows[:, : image.width()] & np.uint32(0xFFFFFF)
 
 
-def _palette(frames: Sequence[npt.NDArray[np.uint32]]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
+def _palette(
+    frames: Sequence[npt.NDArray[np.uint32]], step: Step
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
     """Red, green and blue (n, 3) of at most 256 colours, and the place of every colour's nearest among them."""
     counts = np.zeros(_ALL_COLOURS, np.int64)
-    for pixels in frames:
+    for done, pixels in enumerate(frames):
+        step(done / len(frames))
         counts += np.bincount(pixels.ravel(), minlength=_ALL_COLOURS)
     found = np.flatnonzero(counts)
     kept = found[np.argsort(-counts[found], kind="stable")]

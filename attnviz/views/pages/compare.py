@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QWidget
 
@@ -82,7 +84,8 @@ class ComparePage(Page):
         if self.head.count() != heads:
             self.head.clear()
             self.head.addItems([self.tr("head {n}").format(n=n) for n in range(heads)])
-        self._head = min(self._head, max(heads - 1, 0))
+        if heads:  # before A has come the head waits for it
+            self._head = min(self._head, heads - 1)
         self.head.setCurrentIndex(self._head)
         self.head.setEnabled(heads > 1)
         self.head.setToolTip(self.tr("the head whose maps are shown") if heads > 1 else self.tr("there is one head"))
@@ -111,6 +114,13 @@ class ComparePage(Page):
             return CompareQuestion.of(*pair, self.snapshot.view.stage, self._head, _PIXELS)
         except SpecError:
             return None
+
+    def own_fields(self) -> dict[str, Any]:
+        return {"head": self._head}
+
+    def set_controls(self, question: Question) -> None:
+        if isinstance(question, CompareQuestion):
+            self._head, self._swapped = question.head, False
 
     def _pair(self) -> tuple[AttentionSpec, AttentionSpec] | None:
         """A and B, or None where nothing is pinned."""

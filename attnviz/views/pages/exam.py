@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import (
     QCheckBox,
@@ -31,6 +33,8 @@ _LESSON_SEED = 123
 
 class ExamPage(Page):
     """Run trains; the slider, or Replay, goes through what was streamed."""
+
+    asks_by_hand = True
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -161,8 +165,24 @@ class ExamPage(Page):
         self._refresh_buttons()
 
     def question(self) -> Question | None:
-        chosen = tuple(name for name, box in self.boxes.items() if box.isChecked())
-        return ExamQuestion(masks=chosen, seed=self.seed.value()) if chosen else None
+        asked = self.own_fields()
+        return ExamQuestion(**asked) if asked["masks"] else None
+
+    def own_fields(self) -> dict[str, Any]:
+        chosen = (name for name, box in self.boxes.items() if box.isChecked())
+        return {"masks": tuple(chosen), "seed": self.seed.value()}
+
+    def set_controls(self, question: Question) -> None:
+        if not isinstance(question, ExamQuestion):
+            return
+        for name in question.masks:
+            if name not in self.boxes:
+                self._add_box(name)
+        for name, box in self.boxes.items():
+            box.setChecked(name in question.masks)
+        self.seed.setValue(min(question.seed, self.seed.maximum()))  # Qt's numbers end at 2³¹
+        self._touched = True
+        self._refresh_buttons()
 
     def _say_task(self) -> None:
         self.say(

@@ -23,6 +23,8 @@ from attnviz.views.segments import Segments
 class FormsPage(Page):
     """Run compares, then times. Sizes are the page's own; the device is the window's."""
 
+    asks_by_hand = True
+
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.answers: dict[FormsQuestion, FormsAnswer] = {}
@@ -136,12 +138,26 @@ class FormsPage(Page):
             return None
 
     def _wanted(self) -> FormsQuestion:
+        return FormsQuestion(**self.own_fields())
+
+    def own_fields(self) -> dict[str, Any]:
         chosen: dict[str, Any] = {"dtype": self.dtype.currentText(), "memory": self._memory}
         if self.snapshot is not None:
             chosen["device"] = self.snapshot.spec.device
-        return FormsQuestion(
-            tokens=self.tokens.value(), num_heads=self.heads.value(), d_model=self.d_model.value(), **chosen
-        )
+        chosen |= {"tokens": self.tokens.value(), "num_heads": self.heads.value(), "d_model": self.d_model.value()}
+        return chosen
+
+    def set_controls(self, question: Question) -> None:
+        if not isinstance(question, FormsQuestion):
+            return
+        for spin, value in (
+            (self.tokens, question.tokens), (self.d_model, question.d_model), (self.heads, question.num_heads),
+        ):  # fmt: skip
+            spin.setValue(value)
+        self.dtype.setCurrentText(question.dtype)
+        self._memory = question.memory
+        self.memory.set_value(self._memory)
+        self._refresh()
 
     def _refresh(self) -> None:
         """Say what cannot be run, and let nobody run it."""

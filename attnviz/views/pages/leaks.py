@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QHBoxLayout, QLabel, QLineEdit, QPushButton, QSpinBox, QWidget
 
 from attnviz.figure.studies import leaks as told
@@ -164,6 +165,19 @@ class LeaksPage(Page):
         except SpecError as error:
             self._tell_nothing(str(error))
             return None
+
+    def own_fields(self) -> dict[str, Any]:
+        return {"scale": self.scale.value()}
+
+    def set_controls(self, question: Question) -> None:
+        if not isinstance(question, LeakQuestion):
+            return
+        blocker = QSignalBlocker(self.scale)
+        self.scale.setValue(question.scale)
+        del blocker
+        if self._own:
+            self.subject.set_value("window")
+            self._on_subject("window")
 
     # ---------------------------------------------------------------------------------------------------------- answer
 

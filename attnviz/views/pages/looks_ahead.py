@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from PySide6.QtCore import QSignalBlocker, Qt, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSpinBox, QWidget
 
@@ -61,9 +63,7 @@ class LooksAheadPage(Page):
 
     def set_up(self) -> None:
         """Take the lesson's own seed; asks nothing."""
-        blocker = QSignalBlocker(self.seed)
-        self.seed.setValue(_LESSON_SEED)
-        del blocker
+        self._set_seed(_LESSON_SEED)
 
     def ask(self) -> None:
         if self.active:
@@ -71,7 +71,19 @@ class LooksAheadPage(Page):
         super().ask()
 
     def question(self) -> Question | None:
-        return FutureShareQuestion(seed=self.seed.value())
+        return FutureShareQuestion(**self.own_fields())
+
+    def own_fields(self) -> dict[str, Any]:
+        return {"seed": self.seed.value()}
+
+    def set_controls(self, question: Question) -> None:
+        if isinstance(question, FutureShareQuestion):
+            self._set_seed(question.seed)
+
+    def _set_seed(self, seed: int) -> None:
+        blocker = QSignalBlocker(self.seed)
+        self.seed.setValue(min(seed, self.seed.maximum()))  # Qt's numbers end at 2³¹
+        del blocker
 
     @Slot(int)
     def _on_seed(self, _seed: int) -> None:
@@ -79,9 +91,7 @@ class LooksAheadPage(Page):
 
     @Slot()
     def _on_again(self) -> None:
-        blocker = QSignalBlocker(self.seed)
-        self.seed.setValue((self.seed.value() + 1) % (self.seed.maximum() + 1))
-        del blocker
+        self._set_seed((self.seed.value() + 1) % (self.seed.maximum() + 1))
         self.ask()
 
     def show_answer(self, answer: Answer) -> None:

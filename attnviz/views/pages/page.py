@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar, Final
+
+import msgspec
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
@@ -10,6 +13,9 @@ from attnviz.frames import Scale
 from attnviz.questions import Answer, Question
 from attnviz.session import Snapshot
 from attnviz.spec import Colours, View
+
+_THE_WINDOWS: Final = frozenset({"spec", "a", "b", "stage", "head", "row", "rows", "cols", "pixels"})
+"""Fields of questions that a page takes from the window's state, or from its own size."""
 
 
 class Page(QFrame):
@@ -25,6 +31,8 @@ class Page(QFrame):
     spec_edited = Signal(object)
     view_edited = Signal(object)
     cell_selected = Signal(object)
+    asks_by_hand: ClassVar = False
+    """Whether a button of the page begins its study, which else begins by itself."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -85,6 +93,13 @@ class Page(QFrame):
         """What this page would ask of its study now, None for nothing."""
         return None
 
+    def own_fields(self) -> dict[str, Any]:
+        """What the page's own controls say, by the fields of its question; what has no control is as by default."""
+        return {}
+
+    def set_controls(self, question: Question) -> None:
+        """Set the page's own controls to what ``question`` asks, as near as they come to it; asks nothing."""
+
     # What a page takes from the window -----------------------------------------------------------------------------
 
     @property
@@ -134,6 +149,30 @@ class Page(QFrame):
         self._asked = question
         return True
 
+    def take_question(self, question: Question) -> tuple[str, ...]:
+        """Ask what ``question`` asks: the page is in sight, and has the window's state that goes with it.
+
+        Gives what it asks otherwise, in words, since it has no control that could say it.
+        """
+        self.set_controls(question)
+        if self.snapshot is not None:
+            self.present(self.snapshot)
+        known = self.latest is not None and self.latest.finished and self.answered == self.question()
+        if self.asks_by_hand and not known:
+            self.ask()
+        here = {field.name: field.default for field in msgspec.structs.fields(type(question))} | self.own_fields()
+        others = [
+            (name, getattr(question, name), here[name])
+            for name in question.__struct_fields__
+            if name not in _THE_WINDOWS or name in self.own_fields()
+        ]
+        words = self.tr("{name} {asked} (here {here})")
+        return tuple(
+            words.format(name=name.replace("_", " "), asked=_told(asked), here=_told(own))
+            for name, asked, own in others
+            if asked != own and not (isinstance(asked, tuple) and sorted(asked) == sorted(own))
+        )
+
     def ask(self) -> None:
         """Begin the study that `question` describes, if the page is in sight."""
         question = self.question() if self.active else None
@@ -179,6 +218,13 @@ class Page(QFrame):
     def take_end(self) -> None:
         self._running = None
         self._line.hide()
+
+
+def _told(value: object) -> str:
+    """A field of a question, as ``--ask`` takes it."""
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _look(snapshot: Snapshot) -> tuple[str, str]:

@@ -1,19 +1,12 @@
-"""Numbers of a stage as a table: a line for each query of each head, for spreadsheets. No Qt, no torch."""
+"""Numbers of a stage as a table: a line for each query of each head."""
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
-
-import numpy as np
 
 from attnviz.frames import Arrays, Values
 from attnviz.spec import JOINT_STAGES, QUERY_KEY_STAGES, SpecError, View
-
-BOM: Final = "\ufeff"
-"""Without it some spreadsheets take Chinese for something else."""
+from attnviz.tables.lines import csv_of
 
 
 def csv_text(arrays: Arrays, view: View, dims: Sequence[str] = (), heads: Sequence[int] = ()) -> str:
@@ -27,29 +20,24 @@ def csv_text(arrays: Arrays, view: View, dims: Sequence[str] = (), heads: Sequen
     values = arrays.stages[view.stage]
     joint = view.stage in JOINT_STAGES
     wanted = () if joint else tuple(heads) or (() if view.head is None else (view.head,))
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\r\n")
     n_rows, n_cols = values.shape[-2:]
     rows, cols = (range(*(span or (0, end))) for span, end in ((view.rows, n_rows), (view.cols, n_cols)))
     cols = range(cols.start, min(cols.stop, n_cols))
     names = arrays.tokens if view.stage in QUERY_KEY_STAGES else dims if len(dims) == n_cols else ()
     batched = values.ndim == (3 if joint else 4)
     before = [*(["item"] if batched else []), *([] if joint else ["head"]), "query", "token"]
-    writer.writerow([*before, *(_harmless(names[col]) if names else col for col in cols)])
-    for item, head, matrix in _matrices(values, joint=joint, batched=batched):
-        if wanted and head not in wanted:
-            continue
-        for row in range(rows.start, min(rows.stop, n_rows)):
-            place = row + len(arrays.tokens) - n_rows
-            told = [*([item] if batched else []), *([] if joint else [head]), row]
-            token = arrays.tokens[place] if 0 <= place < len(arrays.tokens) else ""
-            writer.writerow([*told, _harmless(token), *map(_told, matrix[row, cols.start : cols.stop])])
-    return file.getvalue()
 
+    def lines() -> Iterator[list[object]]:
+        for item, head, matrix in _matrices(values, joint=joint, batched=batched):
+            if wanted and head not in wanted:
+                continue
+            for row in range(rows.start, min(rows.stop, n_rows)):
+                place = row + len(arrays.tokens) - n_rows
+                told = [*([item] if batched else []), *([] if joint else [head]), row]
+                token = arrays.tokens[place] if 0 <= place < len(arrays.tokens) else ""
+                yield [*told, token, *matrix[row, cols.start : cols.stop]]
 
-def _harmless(name: str) -> str:
-    """``name`` with a ' before it where a spreadsheet would compute it."""
-    return f"'{name}" if name[:1] in ("=", "+", "-", "@", "\t", "\r") and len(name) > 1 else name
+    return csv_of([*before, *(names[col] if names else col for col in cols)], lines())
 
 
 def _matrices(values: Values, *, joint: bool, batched: bool) -> Iterator[tuple[int, int, Values]]:
@@ -58,8 +46,3 @@ def _matrices(values: Values, *, joint: bool, batched: bool) -> Iterator[tuple[i
     for item, of_item in enumerate(whole):
         for head, matrix in enumerate(of_item[None] if joint else of_item):
             yield item, head, matrix
-
-
-def _told(value: Any) -> str:
-    """The shortest words that read back as this number."""
-    return str(value.item() if value.dtype == np.float64 else value)

@@ -1,0 +1,94 @@
+"""Two forms of a table, lines and maps, as CSV for spreadsheets and as arrays."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from attnviz.frames import Values
+
+BOM: Final = "\ufeff"
+"""Without it some spreadsheets take Chinese for something else."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lines:
+    """A line for each entry of ``columns``, equally long sequences by their names; None is nothing."""
+
+    columns: Mapping[str, Sequence[Any] | npt.NDArray[Any]]
+
+    def csv(self) -> str:
+        return csv_of([*self.columns], zip(*self.columns.values(), strict=True))
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Each column as an array (lines,); nothing among numbers is NaN."""
+        return {name: _array(column) for name, column in self.columns.items()}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Maps:
+    """Maps (rows, columns) of one size by their names, one below the other: a line for each row.
+
+    ``of`` heads the names, ``rows`` the numbers of the rows. ``row_names`` and ``column_names`` are tokens of all that
+    there are, or () for none; what is told of them begins with the row and the column ``first``.
+    """
+
+    of: str
+    maps: Mapping[str, Values]
+    row_names: Sequence[str] = ()
+    column_names: Sequence[str] = ()
+    rows: str = "query"
+    first: tuple[int, int] = (0, 0)
+
+    def csv(self) -> str:
+        _, left = self.first
+        columns = range(left, left + next(iter(self.maps.values())).shape[1])
+        token = ["token"] if self.row_names else []
+        named = (self.column_names[n] for n in columns) if self.column_names else columns
+        return csv_of([self.of, self.rows, *token, *named], self._lines())
+
+    def _lines(self) -> Iterator[list[object]]:
+        top, _ = self.first
+        for name, values in self.maps.items():
+            for row, cells in enumerate(values, top):
+                yield [name, row, *([self.row_names[row]] if self.row_names else []), *cells]
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Each map as an array (rows, columns)."""
+        return dict(self.maps)
+
+
+Table = Lines | Maps
+
+
+def csv_of(header: Iterable[object], lines: Iterable[Iterable[object]]) -> str:
+    """CSV text, every digit of each number; text that a spreadsheet would compute begins with '."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\r\n")
+    for line in (header, *lines):
+        writer.writerow(map(_told, line))
+    return file.getvalue()
+
+
+def _told(value: object) -> str:
+    """A cell's words; of a number the shortest that read back as it."""
+    if isinstance(value, str):
+        return f"'{value}" if value[:1] in ("=", "+", "-", "@", "\t", "\r") and len(value) > 1 else value
+    if value is None:
+        return ""
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    return str(value.item() if isinstance(value, np.float64) else value)
+
+
+def _array(column: Sequence[Any] | npt.NDArray[Any]) -> npt.NDArray[Any]:
+    if isinstance(column, np.ndarray):
+        return column
+    return np.array([math.nan if value is None else value for value in column])

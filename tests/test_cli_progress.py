@@ -1,0 +1,76 @@
+"""How far a long computation is: lines now and then where stderr is no terminal, one line in place where it is."""
+
+import sys
+
+import pytest
+
+from attnviz import cli
+from attnviz.cli import progress as told
+from attnviz.cli.progress import progress
+
+
+class Clock:
+    """Seconds that pass at each look."""
+
+    def __init__(self, step):
+        self.now, self.step = 0.0, step
+
+    def monotonic(self):
+        self.now += self.step
+        return self.now
+
+
+@pytest.fixture
+def passing(monkeypatch):
+    def passes(step):
+        monkeypatch.setattr(told, "time", Clock(step))
+
+    return passes
+
+
+def test_lines_come_after_two_seconds_and_ever_more_seldom(passing, capsys):
+    passing(1)
+    with progress("forms") as say:
+        for second in range(1, 301):
+            say(f"{second} of 300")
+    out, err = capsys.readouterr()
+    assert out == ""
+    seconds = [int(line.removeprefix("attnviz: forms: ").split()[0]) for line in err.splitlines()]
+    assert seconds == [2, 4, 8, 16, 32, 64, 124, 184, 244]
+
+
+def test_what_is_quick_says_nothing(passing, capsys):
+    passing(0.001)
+    with progress("forms") as say:
+        for n in range(1900):
+            say(f"{n} of 1900")
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_terminal_has_one_line_that_goes(monkeypatch, capsys):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+
+    def fails():
+        with progress("a\tb") as say:
+            say("10 of 10")
+            say("9")
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fails()
+    assert capsys.readouterr().err == "\ra\\tb: 10 of 10 \ra\\tb: 9 \r               \r"
+
+
+def test_a_study_and_a_picture_of_one_say_how_far_they_are(passing, capsys, tmp_path, qapp):
+    passing(1.5)
+    assert cli.run(["study", "future-share", "--draws", "9"]) == 0
+    out, err = capsys.readouterr()
+    assert "of 9" not in out
+    assert err.splitlines()[0] == "attnviz: future-share: 2 of 9"
+    picture = tmp_path / "a.png"
+    assert cli.run(["render", "--shows", "future-share", "--size", "320x240", "--image", str(picture)]) == 0
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("attnviz: a.png: ")
+    assert err.splitlines()[0].endswith(" %")
+    assert picture.exists()
