@@ -60,15 +60,18 @@ def test_abandoned_jobs_are_told_to_stop_and_waited_for(crew):
 
 def test_a_map_begun_later_overtakes_and_the_older_goes_on(crew):
     order = []
-    gate = threading.Event()
+    gate, busy = threading.Event(), threading.Semaphore(0)
 
     def first(_space, _stopped):
+        busy.release()
         assert gate.wait(20)
         order.append("old")
         return "old"
 
     old = crew.map([first] * 12)
     next(old)
+    for _ in range(crew._size):  # a thread that is only now begun would take a new job at once
+        assert busy.acquire(timeout=20)
     new = crew.map([lambda *_: order.append("new") or "new" for _ in range(3)])
     assert next(new, "ended") is None  # its turn comes with the jobs under way
     gate.set()

@@ -144,7 +144,7 @@ def test_undo_goes_back_to_what_stood_before_a_file_was_opened(qtbot, open_windo
 
 def test_a_picture_of_two_states_opens_with_a_pinned(qtbot, open_window, tmp_path, monkeypatch):
     a, b = make_spec(mask="none"), make_spec()
-    monkeypatch.setattr(remembered, "recall", lambda _path: Figure(spec=a, beside=b, shows="difference"), raising=False)
+    monkeypatch.setattr(remembered, "recall", lambda *_: Figure(spec=a, beside=b, shows="difference"), raising=False)
     path = tmp_path / "pair.png"
     path.write_bytes(b"")
     program = open_window((make_spec(num_heads=3), View()))

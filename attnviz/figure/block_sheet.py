@@ -92,6 +92,10 @@ class _Plan:
         return *self.head, *self.foot
 
 
+_LEAST_EASE: Final = 0.25
+"""What stands beside the main block goes where it leaves that less than this of what shows it with ease."""
+
+
 class BlocksDrawing(Drawing):
     """``contents`` laid out on ``paper``. Needs a QGuiApplication: words are measured."""
 
@@ -290,7 +294,13 @@ class _Layout:
             ):
                 return unit, boxes
         boxes = arranged(measured, area, self.unit, gap)
-        return None if boxes is None else (self.unit, boxes)
+        if boxes is None:
+            return None
+        main = max(range(len(blocks)), key=lambda n: blocks[n].weight)
+        worth = measured[main].worth((boxes[main].width, boxes[main].height), self.unit)
+        if len(blocks) > 1 and worth < _LEAST_EASE * blocks[main].comfort:
+            return None
+        return self.unit, boxes
 
     def head(self, *, told: bool) -> tuple[list[_Line], float]:
         """What stands above the blocks, and where they begin."""

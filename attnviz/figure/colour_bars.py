@@ -74,7 +74,7 @@ def paint_colour_bar(
 
 def level_words_width(words: str, unit: float) -> float:
     """What the words at the left of a level bar take."""
-    return text_width(sized(_PX * unit), words) + 8 * unit
+    return text_width(sized(_PX * unit), words) + 8 * unit if words else 0.0
 
 
 def level_strip(box: Box, words: str, unit: float) -> Box:
@@ -84,11 +84,10 @@ def level_strip(box: Box, words: str, unit: float) -> Box:
 
 
 def paint_level_bar(
-    painter: QPainter, box: Box, frame: Frame, view: View, style: Style, unit: float, words: str = ""
+    painter: QPainter, box: Box, frame: Frame, view: View, style: Style, unit: float, words: str
 ) -> None:  # fmt: skip
-    """The colours from left to right in ``box`` after what they measure, which ``words`` may say; numbers below."""
+    """The colours from left to right in ``box`` after the ``words`` that say what they measure; numbers below."""
     load_fonts()
-    words = words or bar_words(frame, view)
     strip = QRectF(*level_strip(box, words, unit))
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)

@@ -98,13 +98,13 @@ def with_edges(
     """The panel with the labels that it bears at the grid's left and upper edge, its title above them.
 
     The ``edges`` are where the first maps' cells begin, ``last`` where those of the last column do, the ``sizes``
-    those of `edges_of`.
+    those of `edges_of`, 0 above for columns without labels.
     """
     place, (left, top, lean), gap = panel.map_rect, sizes, 6 * panel.unit
     feet = 0.2 * panel.label_px if slanted else 0.0
     if place.x == edges[0]:
         panel = replace(panel, row_labels=Box(place.x - left, place.y, left - gap, place.height))
-    if place.y == edges[1]:
+    if place.y == edges[1] and top > 0:
         panel = replace(
             panel,
             title=panel.title and panel.title.moved(0, -top),

@@ -26,10 +26,11 @@ from attnviz.figure.map_grids import LEAST, MapCell, MapGrid, best_grid, plain_g
 from attnviz.figure.matrix_map import CAPTION_PX, Matrix, hatch_below, paint_map
 from attnviz.figure.places import Box, FigureLayout
 from attnviz.figure.styles import Style
-from attnviz.frames import CellClass, Frame, shown_class
+from attnviz.frames import CellClass, shown_class
 from attnviz.spec import Paper, View
 
 _LEAST_CELL: Final = 7.0  # of a map whose rows are named
+_NAMED_CELL, _FEW = 9.0, 8  # of so few rows each has its name
 _AT_EASE: Final = 150.0
 _BAR: Final = 60.0  # without its ticks' words
 _BAR_LOW, _BAR_HIGH = 110.0, 320.0
@@ -70,8 +71,9 @@ class MapsBlock:
         low, high = least, 3 * least
         for _ in range(5):  # to a height at which the maps can be read
             middle = (low + high) / 2
-            room = Box(0, 0, width - self._bars_width(unit), middle - self.words.height(width, unit))
-            if plain_grid(self.maps, room, unit).total >= self._least_area * unit**2:
+            room = Box(0, 0, width, middle - self.words.height(width, unit))
+            rooms = _resized(room, width=width - self._bars_width(unit)), _above_level(room, unit)
+            if any(plain_grid(self.maps, one, unit).total >= self._least_area * unit**2 for one in rooms):
                 high = middle
             else:
                 low = middle
@@ -80,8 +82,9 @@ class MapsBlock:
     @property
     def _least_area(self) -> float:
         """Below this the maps say nothing."""
-        rows = [min(one.crop.size[0], 24) if one.outline.tokens else 0 for one in self.maps]
-        return sum(max(LEAST, _LEAST_CELL * count) ** 2 for count in rows)
+        rows = [one.crop.size[0] if one.outline.tokens else 0 for one in self.maps]
+        sides = [max(LEAST, _LEAST_CELL * min(count, 24), _NAMED_CELL * min(count, _FEW)) for count in rows]
+        return sum(side**2 for side in sides)
 
     def worth(self, size: tuple[float, float], unit: float) -> float:
         room = Box(0, 0, size[0], max(size[1] - self.words.height(size[0], unit), 1.0))
@@ -101,7 +104,7 @@ class MapsBlock:
             shown = cell if self.like is None else cell.showing(own, unit)
             _paint_cell(painter, shown, plan.grid.row_of(number), style, unit, paper)
         for (number, words), place in zip(self.bars, plan.bars, strict=False):
-            self._paint_bar(painter, place, self.maps[number].frame, words, style, unit, level=plan.level)
+            self._paint_bar(painter, place, number, words, style, unit, level=plan.level)
 
     def places(self, box: Box, unit: float, paper: Paper) -> tuple[tuple[Matrix, Box], ...]:
         """Each map, and where its cells lie when it is painted into ``box``."""
@@ -126,8 +129,7 @@ class MapsBlock:
             plan = _centred(whole, 0.0, room)
             hole = plan.grid.hole or hole
             return replace(plan, bars=self._upright(hole.x, hole, unit))
-        level = _resized(room, height=room.height - (_ABOVE_LEVEL + LEVEL_HEIGHT) * unit)
-        below = best_grid(maps, level, unit)
+        below = best_grid(maps, _above_level(room, unit), unit)
         if below.merit >= _WORTH_MOVING * beside.merit > 0:
             plan = _centred(below, 0.0, room)
             bars = self._level(plan.grid, room, unit)
@@ -169,19 +171,25 @@ class MapsBlock:
             own = Box(whole.x + n * share, y, share - 10 * unit, 0)
             if one_row:
                 own = _around(cells[place:end])
-            frame = self.maps[place].frame
-            wide = level_words_width(words or bar_words(frame, self.view), unit) + _LEVEL_LONG * unit
+            wide = level_words_width(self._beside_level(place, words), unit) + _LEVEL_LONG * unit
             if own.width < wide - (_LEVEL_LONG - _LEVEL_SHORT) * unit:
                 return None
             wide = min(wide, own.width)
             found.append(Box(own.x + (own.width - wide) / 2, y, wide, LEVEL_HEIGHT * unit))
         return tuple(found)
 
+    def _beside_level(self, number: int, words: str) -> str:
+        """What a level bar measures; "" where that is the title of the map above it."""
+        one = self.maps[number]
+        said = words or bar_words(one.frame, self.view)
+        return "" if said == one.title else said
+
     def _paint_bar(
-        self, painter: QPainter, box: Box, frame: Frame, words: str, style: Style, unit: float, *, level: bool
+        self, painter: QPainter, box: Box, number: int, words: str, style: Style, unit: float, *, level: bool
     ) -> None:  # fmt: skip
+        frame = self.maps[number].frame
         if level:
-            words = words or bar_words(frame, self.view)
+            words = self._beside_level(number, words)
             paint_level_bar(painter, box, frame, self.view, style, unit, words)
             strip = level_strip(box, words, unit)
             below = QRectF(strip.x, strip.y, strip.width / 2, strip.height)
@@ -225,6 +233,11 @@ def _around(cells: Sequence[MapCell]) -> Box:
     places = [cell.place.map_rect for cell in cells]
     x, y = min(place.x for place in places), min(place.y for place in places)
     return Box(x, y, max(place.right for place in places) - x, max(place.bottom for place in places) - y)
+
+
+def _above_level(room: Box, unit: float) -> Box:
+    """What level bars below leave of ``room``."""
+    return _resized(room, height=room.height - (_ABOVE_LEVEL + LEVEL_HEIGHT) * unit)
 
 
 def _resized(box: Box, *, width: float | None = None, height: float | None = None) -> Box:

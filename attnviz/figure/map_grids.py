@@ -194,25 +194,34 @@ def _grids(
 def _edged(
     maps: tuple[Matrix, ...], room: Box, unit: float, columns: int, title_px: float
 ) -> tuple[MapCell, ...] | None:  # fmt: skip
-    """Maps whose rows are named at the left of the grid and whose columns above it; None where names do not fit."""
+    """Maps whose rows are named at the left of the grid and whose columns above it; None where names do not fit.
+
+    Where rows' names alone do, and columns have the same, these go without.
+    """
     subject = replace(subject_of_matrix(maps[0]), sums=any(one.frame.row_sums is not None for one in maps))
 
-    def tried(label_px: float, *, slanted: bool) -> tuple[list[MapCell], _Sizes, float]:
-        left, top, lean = sizes = edges_of(subject, room.width, label_px, unit, slanted=slanted)
+    def tried(label_px: float, *, slanted: bool, above: bool) -> tuple[list[MapCell], _Sizes]:
+        left, top, lean = edges_of(subject, room.width, label_px, unit, slanted=slanted)
+        sizes = left, top if above else 0.0, lean
         inner = Box(room.x + left, room.y, max(room.width - left - lean, 1.0), room.height)
-        grid = _grid(maps, inner, unit, columns, title_px, edge=_Edge(subject, label_px, top))
-        return grid, sizes, grid[0].place.map_rect.width / subject.cols
+        return _grid(maps, inner, unit, columns, title_px, edge=_Edge(subject, label_px, sizes[1])), sizes
 
-    rough = tried(_LABEL_PX[-1] * unit, slanted=True)[2]
-    label_px = next((px * unit for px in _LABEL_PX if px * unit <= _LABEL_SHARE * rough), _LABEL_PX[-1] * unit)
-    slanted = subject.column_ems * label_px * 1.1 > rough
-    grid, sizes, cell = tried(label_px, slanted=slanted)
-    left, _top, lean = sizes
-    if room.width - left - lean < room.width / 2 or (not slanted and subject.column_ems * label_px * 1.1 > 1.1 * cell):
+    def wide(grid: list[MapCell], label_px: float) -> bool:
+        return subject.column_ems * label_px * 1.1 > 1.1 * grid[0].place.map_rect.width / subject.cols
+
+    rough = tried(_LABEL_PX[-1] * unit, slanted=True, above=True)[0]
+    cell = rough[0].place.map_rect.width / subject.cols
+    label_px = next((px * unit for px in _LABEL_PX if px * unit <= _LABEL_SHARE * cell), _LABEL_PX[-1] * unit)
+    turned = subject.column_ems * label_px * 1.1 > cell
+    for slanted, above in ((turned, True), *([(False, False)] if maps[0].is_of_one_text else [])):
+        grid, sizes = tried(label_px, slanted=slanted, above=above)
+        rows_tell, columns_tell = names_tell(grid[0].place, subject, slanted=slanted)
+        columns_tell = not above or (columns_tell and (slanted or not wide(grid, label_px)))
+        if rows_tell and columns_tell and room.width - sizes[0] - sizes[2] >= room.width / 2:
+            break
+    else:
         return None
-    if not names_tell(grid[0].place, subject):
-        return None
-    packed = _packed(grid, unit, columns, least=lean)
+    packed = _packed(grid, unit, columns, least=sizes[2])
     corner = min(one.place.map_rect.x for one in packed), min(one.place.map_rect.y for one in packed)
     last = max(one.place.map_rect.x for one in packed)
     return tuple(

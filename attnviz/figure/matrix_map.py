@@ -22,7 +22,7 @@ from attnviz.figure.highlights import paint_selected_row
 from attnviz.figure.labels import label_step
 from attnviz.figure.layout import Box, PanelLayout, Subject, map_shape, panel_layout, subject_of
 from attnviz.figure.paint import paint_surroundings
-from attnviz.figure.panels import LEAST_LABEL_STEP
+from attnviz.figure.panels import LEAST_LABEL_STEP, SIN
 from attnviz.figure.peeking import Peeking, frame_hidden_cells, hidden_cells, outline_hidden
 from attnviz.figure.styles import Style
 from attnviz.figure.vectors import draw_lines
@@ -64,6 +64,12 @@ class Matrix:
     def crop(self) -> Crop:
         """Which cells of the map are shown."""
         return Crop(self.frame.rows, self.frame.cols, map_shape(self.outline))
+
+    @property
+    def is_of_one_text(self) -> bool:
+        """Whether rows and columns are the same tokens: either's names are both's."""
+        n_rows, n_cols = self.crop.shape
+        return n_rows == n_cols and self.frame.rows == self.frame.cols and not self.outline.query_names
 
     @property
     def window(self) -> Window:
@@ -152,14 +158,24 @@ def _named(outline: Outline, crop: Crop) -> Subject:
     return subject_of(outline, (crop.rows, crop.cols))
 
 
-def names_tell(place: PanelLayout, subject: Subject) -> bool:
-    """Whether there is room for more than a name or two of each side's tokens; rows' alone must not be cut."""
-    rows = place.row_labels
-    if rows is not None and place.column_labels is None and rows.width + 1 < subject.row_ems * place.label_px:
-        return False
+def names_tell(place: PanelLayout, subject: Subject, *, slanted: bool) -> tuple[bool, bool]:
+    """Whether there is room for more than a name or two of the rows' tokens, and of the columns'."""
     least = max(LEAST_LABEL_STEP * place.unit, 1.1 * place.label_px)
-    sides = (place.map_rect.height, subject.rows), (place.map_rect.width, subject.cols)
-    return all(label_step(side / count, least) <= max(count / 2, 1) for side, count in sides)
+    across = max(least, 1.1 * place.label_px / SIN) if slanted else least
+    rows, columns = (
+        label_step(side / count, apart) <= max(count / 2, 1)
+        for side, count, apart in (
+            (place.map_rect.height, subject.rows, least), (place.map_rect.width, subject.cols, across)
+        )
+    )  # fmt: skip
+    return rows, columns
+
+
+def _is_named(plan: PanelLayout, subject: Subject) -> bool:
+    """Whether the names are worth their room; rows' alone must not be cut."""
+    rows = plan.row_labels
+    cut = rows is not None and rows.width + 1 < subject.row_ems * plan.label_px
+    return all(names_tell(plan, subject, slanted=plan.slanted)) and not (cut and plan.column_labels is None)
 
 
 @lru_cache(maxsize=4096)  # the maps of one figure are alike, and many sizes are tried
@@ -169,7 +185,7 @@ def _place(width: float, height: float, subject: Subject, unit: float, *, named:
     bare = panel_layout(outer, replace(nameless, sums=False), unit=unit, labelled=False)
     if named:
         plan = panel_layout(outer, subject, unit=unit)
-        if _area(plan) >= _LABELS_WORTH * _area(bare) and names_tell(plan, subject):
+        if _area(plan) >= _LABELS_WORTH * _area(bare) and _is_named(plan, subject):
             return plan
     if subject.sums:
         plan = panel_layout(outer, nameless, unit=unit)
