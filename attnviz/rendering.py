@@ -287,6 +287,11 @@ def _heads_drawing(
     )  # fmt: skip
     if not picture.complete:
         raise Cancelled
+    if not among:
+        with PAINTING:
+            laid_out = sheet.lay_out(
+                outline, figure.spec, figure.view, figure.paper, figure.heads, picture=picture
+            )  # fmt: skip
     selected = None if figure.row is None else Cell(figure.row, 0)
     finished = picture.finished
     remarks = (*finished.notes, *finished.remarks) if finished is not None else ()

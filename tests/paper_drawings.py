@@ -41,7 +41,8 @@ def sheet_of(outline, view, size, spec=None, **paper):
 
 def rendered(picture, size, *, selected=None, **paper):
     """``picture`` on a sheet of ``size``, as an image."""
-    sheet = sheet_of(picture.outline, picture.view, size, picture.spec, **paper)
+    paper = Paper(width=size[0], height=size[1], **paper)
+    sheet = lay_out(picture.outline, picture.spec, picture.view, paper, picture=picture)
     return image_of(PictureDrawing(picture, sheet, selected=selected), sheet.paper)
 
 

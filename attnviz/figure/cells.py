@@ -22,7 +22,7 @@ from attnviz.frames import CellClass, Frame, shown_class
 
 __all__ = [
     "CROSSED_FROM", "DARK", "GAPS_FROM", "HATCHED_FROM", "LIGHT", "Peeking", "Style", "Window", "hatch",
-    "paint_cells", "paint_ground", "paint_swatch", "peeking_of", "with_grounds",
+    "hatched_from", "paint_cells", "paint_ground", "paint_swatch", "peeking_of", "with_grounds",
 ]  # fmt: skip
 
 HATCHED_FROM: Final = 12.0
@@ -64,13 +64,16 @@ def paint_cells(
             frame_hidden_cells(painter, grid, shown, peeking, style)
     else:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        if (
-            frame.level == 1 and grid.side >= _GREY_FROM and style.grey
-        ):  # in grey a plain ground may be taken for a weight
+        if frame.level == 1 and grid.side >= hatched_from(style):
             _paint_hatching(painter, grid, shown_class(grid.seen(frame.classes, frame)) == CellClass.MASKED, style)
         if peeking is not None:
             outline_hidden(painter, grid, peeking, style, unit)
     painter.restore()
+
+
+def hatched_from(style: Style) -> float:
+    """Pixels a side from which masked cells are hatched; in grey a plain ground may be taken for a weight."""
+    return _GREY_FROM if style.grey else HATCHED_FROM
 
 
 def _paint_pixels(painter: QPainter, grid: Grid, frame: Frame, style: Style) -> None:

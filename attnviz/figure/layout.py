@@ -100,7 +100,7 @@ def figure_layout(
     legend = Box(margin, bottom + line * captions, inner_w, line * legend_lines)
     area = Box(margin, margin, inner_w, max(bottom - margin - 8 * unit, 1))
     panels, bar, column = maps_and_bar(area, subject, n_panels, unit, large_first=large_first)
-    return FigureLayout(size, panels, bar, column, legend, caption_boxes, (), unit)
+    return FigureLayout(size, panels, bar, column, legend, caption_boxes, (), unit, line=line)
 
 
 def maps_and_bar(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Final
+
 from PySide6.QtCore import QRectF, Qt
-from PySide6.QtGui import QPainter
+from PySide6.QtGui import QFont, QPainter
 
 from attnviz.figure import cells, layout, marks
 from attnviz.figure.cells import DARK, LIGHT, Peeking, Style, Window, paint_cells, peeking_of
@@ -20,6 +23,8 @@ __all__ = [
     "paint_legend", "paint_panel", "paint_pill", "paint_surroundings", "peeking_of",
 ]  # fmt: skip
 
+LEGEND_PX: Final = 13.0
+_SWATCH_GAP: Final = 6.0
 _LEFT = Qt.AlignmentFlag.AlignLeft
 
 
@@ -100,7 +105,7 @@ def paint_legend(
     unit = plan.unit
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    painter.setFont(sized(13 * unit))
+    painter.setFont(sized(LEGEND_PX * unit))
     painter.setPen(style.muted)
     coarsest = max(frames, key=lambda frame: frame.level)
     said = (marks.axes_caption(outline.stage, coarsest.level, coarsest.pooling), outline.origin)
@@ -117,18 +122,36 @@ def paint_legend(
     top, bottom, left, right = window or (0.0, float(n_rows), 0.0, float(n_cols))
     place = plan.panels[0].map_rect
     side = min(place.height / (bottom - top), place.width / (right - left))
-    marked = coarsest.level == 1 and side >= cells.HATCHED_FROM
-    x, y, line, side = plan.legend.x, plan.legend.y, 22 * unit, 13 * unit
-    for entry in marks.legend_entries(picture, present_only=present_only):
-        width = side + 6 * unit + text_width(painter.font(), entry.text)
-        if x > plan.legend.x and x + width > plan.legend.right:
-            x, y = plan.legend.x, y + line
-            if y + line > plan.legend.bottom + 1:
-                break
-        swatch = QRectF(x, y + (line - side) / 2, side, side)
+    marked = coarsest.level == 1 and side >= cells.hatched_from(style)
+    side, line = LEGEND_PX * unit, plan.line
+    entries = marks.legend_entries(picture, present_only=present_only)
+    for entry, (row, left) in zip(entries, legend_places(entries, plan.legend.width, unit), strict=True):
+        y = plan.legend.y + row * line
+        if y + line > plan.legend.bottom + 1:
+            break
+        swatch = QRectF(plan.legend.x + left, y + (line - side) / 2, side, side)
         cells.paint_swatch(painter, swatch, entry.kind, style, marked=marked)
         painter.setPen(style.muted)
-        text_rect = QRectF(x + side + 6 * unit, y, plan.legend.right - x - side - 6 * unit, line)
-        draw_text(painter, text_rect, _LEFT, entry.text)
-        x += width + 20 * unit
+        text_x = swatch.right() + _SWATCH_GAP * unit
+        draw_text(painter, QRectF(text_x, y, plan.legend.right - text_x, line), _LEFT, entry.text)
     painter.restore()
+
+
+def legend_places(
+    entries: Sequence[marks.LegendEntry], width: float, unit: float
+) -> tuple[tuple[int, float], ...]:  # fmt: skip
+    """The line of each of ``entries``, from 0, and how far from its left end the entry begins, in ``width`` pixels."""
+    font, places = sized(LEGEND_PX * unit), []
+    row, left = 0, 0.0
+    for entry in entries:
+        wide = legend_width(entry.text, font, unit)
+        if left > 0 and left + wide > width:
+            row, left = row + 1, 0.0
+        places.append((row, left))
+        left += wide + 20 * unit
+    return tuple(places)
+
+
+def legend_width(text: str, font: QFont, unit: float) -> float:
+    """What an entry with such words takes of its line."""
+    return (LEGEND_PX + _SWATCH_GAP) * unit + text_width(font, text)

@@ -19,7 +19,11 @@ _LEGEND_FROM: Final = (640.0, 400.0)  # widths from which a legend needs one lin
 
 @dataclass(frozen=True, slots=True)
 class SheetWords:
-    """How many lines there are of each kind, and what stands beside the maps."""
+    """How many lines there are of each kind, and what stands beside the maps.
+
+    ``legend_lines`` None is as many as a legend may need. Where ``aside`` is not 0 there is one line of words, so many
+    pixels wide, on the legend's right.
+    """
 
     title: bool = True
     headings: int = 1
@@ -28,6 +32,8 @@ class SheetWords:
     axes: bool = True
     colour_bar: bool = True
     labels: bool = True
+    legend_lines: int | None = None
+    aside: float = 0.0
 
 
 def margin_of(unit: float, *, printed: bool) -> float:
@@ -52,12 +58,15 @@ def paper_layout(
         heads.append(Box(margin, y, inner_w, line_h))
         y += line_h
     y += 6 * unit if heads else 0
-    legend_lines = 0
-    if words.legend:
+    legend_lines = words.legend_lines if words.legend else 0
+    if legend_lines is None:
         legend_lines = 1 + sum(inner_w < least * unit for least in _LEGEND_FROM)
-    bottom = max(height - margin * 0.6 - line * (words.captions + legend_lines), y + 1)
-    captions = tuple(Box(margin, bottom + line * n, inner_w, line) for n in range(words.captions))
-    legend = Box(margin, bottom + line * words.captions, inner_w, line * legend_lines)
+    own_lines = 0 if words.aside else words.captions
+    bottom = max(height - margin * 0.6 - line * (own_lines + legend_lines), y + 1)
+    captions = tuple(Box(margin, bottom + line * n, inner_w, line) for n in range(own_lines))
+    legend = Box(margin, bottom + line * own_lines, inner_w - words.aside, line * legend_lines)
+    if words.aside:
+        captions = (Box(legend.right, legend.y, words.aside, line),)
     strip = _AXIS * unit if words.axes else 0.0
     beside = strip + (_AXIS_GAP * unit if strip else 0)
     area = Box(
@@ -73,4 +82,4 @@ def paper_layout(
         top, low = min(place.y for place in maps), max(place.bottom for place in maps)
         first, last = min(place.x for place in maps), max(place.right for place in maps)
         axes = Box(max(left - beside, 0), top, strip, low - top), Box(first, low, last - first, strip)
-    return FigureLayout(size, panels, bar, column, legend, captions, tuple(heads), unit, axes)
+    return FigureLayout(size, panels, bar, column, legend, captions, tuple(heads), unit, axes, line)

@@ -96,7 +96,8 @@ class PanelLayout:
 class FigureLayout:
     """A whole picture: panels, the colour bar (ticks and name to its right within ``bar_column``), and the words.
 
-    ``axes`` are where the names of rows (turned) and of columns stand, on paper alone.
+    ``axes`` are where the names of rows (turned) and of columns stand, on paper alone. ``line`` is the height of a line
+    of the legend.
     """
 
     size: tuple[float, float]
@@ -108,6 +109,7 @@ class FigureLayout:
     headings: tuple[Box, ...] = ()
     unit: float = 1.0
     axes: tuple[Box, ...] = ()
+    line: float = 22.0
 
     @property
     def boxes(self) -> tuple[Box, ...]:

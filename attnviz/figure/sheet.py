@@ -15,7 +15,7 @@ from attnviz.figure import layout, marks, paint
 from attnviz.figure.colour_bars import paint_colour_bar
 from attnviz.figure.drawing import Drawing, Step
 from attnviz.figure.fitting import fitted
-from attnviz.figure.fonts import draw_text, load_fonts, sized
+from attnviz.figure.fonts import draw_text, load_fonts, sized, text_width
 from attnviz.figure.glosses import glossed
 from attnviz.figure.paper_layout import SheetWords, margin_of, paper_layout
 from attnviz.figure.styles import Style, style_of_theme
@@ -75,13 +75,15 @@ class Sheet:
 
 def lay_out(
     outline: Outline, spec: AttentionSpec, view: View, paper: Paper, heads: tuple[int, ...] = (),
-    about: str | None = None, among: Sequence[tuple[Outline, AttentionSpec]] = (),
+    about: str | None = None, among: Sequence[tuple[Outline, AttentionSpec]] = (), picture: Picture | None = None,
 ) -> Sheet:  # fmt: skip
     """``view`` of ``outline`` on ``paper``, its window clipped: ``heads`` alone, else the head of the view, else all.
 
     ``about`` stands under the title in place of the settings of ``spec``, for numbers that no spec computes. ``among``
     are all the pictures of an animation, this one too: there is room for what stands around any of them, so that the
-    maps stay where they are. Needs a QGuiApplication: words are measured.
+    maps stay where they are. Of a ``picture`` that is known the legend takes what it needs, not what it may need,
+    unless several cells are a pixel: its frames are as large as the maps of the first layout.
+    Needs a QGuiApplication: words are measured.
     """
     load_fonts()
     outline = glossed(outline)
@@ -107,14 +109,18 @@ def lay_out(
         title=bool(title), headings=n_headings, captions=0, legend=paper.legend, colour_bar=paper.colour_bar,
         labels=paper.labels, axes=paper.labels,
     )  # fmt: skip
+    known = picture is not None and all(frame.level == 1 for frame in picture.heads)
+    entries = marks.legend_entries(picture, present_only=True) if picture is not None and known else ()
+    rows_of_entries = paint.legend_places(entries, width, unit)
+    if known:
+        words = replace(words, legend_lines=max((row + 1 for row, _ in rows_of_entries), default=0))
     subject = layout.subject_of(outline, (rows, cols))
     if any(layout.subject_of(one, (rows, cols)).sums for one, _ in among):
         subject = replace(subject, sums=True)
 
-    def placed(captions: int) -> Sheet:
-        plan = paper_layout(
-            subject, len(panels), paper.size, unit, replace(words, captions=captions), printed=printed
-        )  # fmt: skip
+    def placed(captions: int, aside: float = 0.0) -> Sheet:
+        said = replace(words, captions=captions, aside=aside)
+        plan = paper_layout(subject, len(panels), paper.size, unit, said, printed=printed)
         return Sheet(paper, panels, plan, rows, cols, shape, title, headings)
 
     sheet = placed(2 if paper.caption else 0)
@@ -122,7 +128,14 @@ def lay_out(
         return sheet
     place = sheet.plan.panels[0].map_rect
     level = max(level_for(rows[1] - rows[0], int(place.height)), level_for(cols[1] - cols[0], int(place.width)))
-    return placed(len(_captions(sheet, outline, level, view.pooling)))
+    captions = _captions(sheet, outline, level, view.pooling)
+    if len(captions) == words.legend_lines == 1:  # a word or two of origin need no line of their own
+        small = sized(_SMALL * unit)
+        used = paint.legend_width(entries[-1].text, small, unit) + rows_of_entries[-1][1]
+        aside = text_width(small, captions[0]) + 1
+        if used + 24 * unit + aside <= width:
+            return placed(1, aside)
+    return placed(len(captions))
 
 
 class PictureDrawing(Drawing):

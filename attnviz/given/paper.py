@@ -45,7 +45,9 @@ def given_drawing(given: Given, layer: int, heads: tuple[int, ...], paper: Paper
     about = about_given(given, outline)
     view = msgspec.structs.replace(view, stage=outline.stage)
     sheet = lay_out(outline, stand_in(given, layer), view, paper, about=about)
-    return PictureDrawing(engine.picture(layer, view, sheet.viewport), sheet)
+    picture = engine.picture(layer, view, sheet.viewport)
+    sheet = lay_out(outline, stand_in(given, layer), view, paper, about=about, picture=picture)
+    return PictureDrawing(picture, sheet)
 
 
 def title_of(given: Given, layer: int, stage: str) -> str:
