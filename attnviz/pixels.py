@@ -26,6 +26,13 @@ def pooled_max(values: Values, classes: Classes, level: int) -> tuple[Values, Cl
     return np.where(kinds & int(CellClass.ORDINARY) != 0, pooled, values.dtype.type(0)), kinds
 
 
+def pooled_furthest(values: Values, classes: Classes, level: int) -> tuple[Values, Classes]:
+    """As `pooled_max`, but the ordinary value furthest from 0, with its sign; −∞ hides a score and is none."""
+    largest, kinds = pooled_max(values, classes, level)
+    least = -pooled_max(-np.where(np.isneginf(values), 0, values), classes, level)[0]
+    return np.where(np.abs(least) > np.abs(largest), least, largest), kinds
+
+
 def binned(cells: npt.NDArray[Any], level: int, joined: np.ufunc) -> npt.NDArray[Any]:
     """``joined`` (maximum, bitwise_or …) over level × level bins aligned to the first cell, the last ones partial.
 

@@ -108,6 +108,22 @@ def test_any_window_at_any_level_pools_the_dense_matrix(length, pixels, mask, dr
         assert frame.counts.cells == length * length
 
 
+@pytest.mark.parametrize("stage", ["queries", "values", "output"])
+def test_a_pixel_of_numbers_on_either_side_of_0_has_the_one_furthest_from_it(stage):
+    spec = make_spec(Text(text=" ".join(map(str, range(130)))), num_heads=2, d_out=32)
+    engine = Engine()
+    dense = engine.arrays(spec).stages[stage]
+    frames = last_frames(engine.stream(request(spec, View(stage=stage), Viewport(pixels=(20, 20)))))
+    for frame in frames.values():
+        cells = dense if frame.head is None else dense[frame.head]
+        level = frame.level
+        assert level == 8
+        for r, c in np.ndindex(frame.values.shape):
+            part = cells[r * level : (r + 1) * level, c * level : (c + 1) * level].ravel()
+            assert frame.values[r, c] == part[np.abs(part).argmax()]
+        assert (frame.values < 0).any()
+
+
 def test_classes_tell_masked_zero_nan_and_dropped_apart():
     scores = ((0.0, 0.0, 200.0), (-200.0, 0.0, 0.0), (0.0, 0.0, 0.0))
     spec = make_spec(TypedScores(scores=scores), mask="three-step", dropout=0.5, dropout_seed=3)

@@ -124,7 +124,7 @@ def frame_with(level, pooling="max"):
 def test_the_caption_says_which_cells_and_what_a_pixel_is(shape, stage, rows, cols, frame, words):
     outline = outline_of(*shape, stage=stage)
     laid_out = sheet_of(outline, View(stage=stage, rows=rows, cols=cols), (1920, 1080))
-    caption = sheet.sheet_caption(laid_out, outline, frame.level, frame.pooling)
+    caption = sheet.sheet_caption(laid_out, outline, frame.level, frame.pooling, signed=frame.scale.diverging)
     assert words in caption if words else caption == ""
 
 

@@ -223,6 +223,13 @@ def test_what_no_weight_can_be_is_shown_as_scores():
     assert frames_of(np.full((2, 2), np.nan)).outline.stage == "weights"
 
 
+def test_a_pixel_of_scores_has_the_one_furthest_from_0():
+    scores = np.zeros((8, 8))
+    scores[0, :2], scores[7, 7] = (1.0, -4.0), 2.0
+    frame = frames_of(scores, Viewport(pixels=(2, 2))).heads[0]
+    assert frame.values.tolist() == [[-4.0, 0.0], [0.0, 2.0]]
+
+
 def test_zeros_are_masked_only_where_somebody_says_so():
     weights = weights_of(2, 5, 5, causal=True)
     plain, masked = frames_of(weights), frames_of(weights, mask="causal")

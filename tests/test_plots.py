@@ -17,7 +17,7 @@ from attnviz.figure.cells import DARK, LIGHT
 from attnviz.figure.fonts import load_fonts, text_width
 from attnviz.figure.plots import Bars, Curve, Mark, Plot, apart, paint_plot, role_colour
 from attnviz.frames import CellClass, Scale
-from attnviz.pixels import pooled_max
+from attnviz.pixels import pooled_furthest, pooled_max
 from attnviz.views.dropped_row import DroppedRow
 from attnviz.views.plot import PlotView
 from attnviz.views.small_map import SmallMap
@@ -263,6 +263,31 @@ def test_pooling_takes_the_largest_ordinary_cell_and_all_classes(rows, cols, see
         plain = values[part][classes[part] == ORDINARY]
         assert pooled[row, col] == (plain.max() if plain.size else 0)
         assert kinds[row, col] == np.bitwise_or.reduce(classes[part].ravel())
+
+
+@given(st.integers(1, 9), st.integers(1, 9), st.integers(0, 3))
+def test_of_numbers_on_either_side_of_0_the_one_furthest_from_it_stays(rows, cols, seed):
+    random = np.random.default_rng(seed)
+    values = random.normal(size=(rows, cols))
+    values[random.random((rows, cols)) < 0.1] = -np.inf
+    classes = random.choice([ORDINARY, MASKED], size=(rows, cols)).astype(np.uint8)
+    pooled, _ = pooled_furthest(values, classes, 2)
+    for row, col in np.ndindex(pooled.shape):
+        part = np.s_[2 * row : 2 * row + 2, 2 * col : 2 * col + 2]
+        plain = values[part][classes[part] == ORDINARY]
+        finite = plain[np.isfinite(plain)]
+        expected = finite[np.abs(finite).argmax()] if finite.size else (-np.inf if plain.size else 0)
+        assert pooled[row, col] == expected
+
+
+def test_a_long_context_keeps_what_is_far_below_0(qtbot):
+    row = DroppedRow()
+    qtbot.addWidget(row)
+    after = np.zeros(4096)
+    after[::8], after[77] = 0.5, -3.0
+    nothing = np.zeros(4096, bool)
+    row.show_row(after, after, nothing, nothing, (), scale=None)
+    assert row.frame.values.min() == -3.0
 
 
 def test_a_row_tells_masked_and_dropped_cells_apart(qtbot):

@@ -87,15 +87,17 @@ class PanelPooler:
 
     ``nonnegative`` says that the cells are weights: a zero is then a class of its own, and rows have sums.
     ``row_norm`` scales the shades: *uniform* by the row's visible keys, *per-row* by one over its largest weight.
-    ``pooling`` is what a pixel of several cells shows; a mean counts every cell, those without an ordinary number as 0.
+    ``pooling`` is what a pixel of several cells shows; a mean counts every cell, those without an ordinary number as 0,
+    and of ``signed`` numbers the maximum is the one furthest from 0.
     """
 
     def __init__(
-        self, region: Region, *, nonnegative: bool, row_norm: RowNorm = "plain", pooling: Pooling = "max"
-    ) -> None:
+        self, region: Region, *, nonnegative: bool, row_norm: RowNorm = "plain", pooling: Pooling = "max",
+        signed: bool = False,
+    ) -> None:  # fmt: skip
         self._region = region
         self._pooling: Pooling = pooling if region.level > 1 else "max"
-        self._nonnegative = nonnegative
+        self._nonnegative, self._signed = nonnegative, signed
         self._row_norm = row_norm if nonnegative else "plain"
         self._mask: tuple[Tensor | None, int] | None = None
         self._lock = threading.Lock()
@@ -178,7 +180,7 @@ class PanelPooler:
     def _pool_plane(self, cells: Tensor) -> Tensor:
         """Every cell's part in each bin."""
         if self._pooling == "max":
-            return pooled_max(cells, self._region.level)
+            return (pooled_furthest if self._signed else pooled_max)(cells, self._region.level)
         return pooled_mean(cells, self._region.level, share=self._pooling == "share")
 
     def _pool_ordinary(self, cells: Tensor, ordinary: Tensor) -> Tensor:
@@ -186,7 +188,7 @@ class PanelPooler:
         level = self._region.level
         if level == 1:
             return self._region.of(cells)
-        nothing = float("-inf") if self._pooling == "max" else 0.0
+        nothing = float("-inf") if self._pooling == "max" and not self._signed else 0.0
         best = self._pool_plane(self._region.of(cells.masked_fill(~ordinary, nothing)))
         else_best = pooled_max(self._region.of(cells), level)
         covered = pooled_max(self._region.of(ordinary).to(torch.uint8), level).bool()
@@ -240,6 +242,12 @@ def pooled_max(cells: Tensor, level: int) -> Tensor:
         cells = F.pad(cells, (0, pad_cols, 0, pad_rows), value=lowest)
     rows = cells.reshape(cells.shape[0] // down, down, cells.shape[1]).amax(1)
     return rows.reshape(rows.shape[0], -1, across).amax(2)
+
+
+def pooled_furthest(cells: Tensor, level: int) -> Tensor:
+    """The number furthest from 0, with its sign, over bins as in `pooled_max`; NaN wins."""
+    up, down = pooled_max(cells, level), -pooled_max(-cells, level)
+    return torch.where(down.abs() > up.abs(), down, up)
 
 
 def pooled_mean(cells: Tensor, level: int, *, share: bool = False) -> Tensor:

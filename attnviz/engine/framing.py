@@ -10,7 +10,7 @@ import numpy as np
 from attnviz import colour
 from attnviz.attention.pooling import Panel, PanelPooler, Pooled, Region
 from attnviz.frames import CellClass, Counts, Frame, Scale, level_for
-from attnviz.spec import WEIGHT_STAGES, View, Viewport
+from attnviz.spec import UNSIGNED_STAGES, WEIGHT_STAGES, View, Viewport
 
 _WHOLE = float("inf"), float("-inf")  # a range that any value widens
 
@@ -42,8 +42,9 @@ class Framer:
             nonnegative = self._view.stage in WEIGHT_STAGES
             region = self.region((panel.cells.shape[0], panel.cells.shape[1]))
             self._pooler = PanelPooler(
-                region, nonnegative=nonnegative, row_norm=self._row_norm, pooling=self._view.pooling
-            )
+                region, nonnegative=nonnegative, row_norm=self._row_norm, pooling=self._view.pooling,
+                signed=self._view.stage not in UNSIGNED_STAGES,
+            )  # fmt: skip
         return self._pooler.pool(panel)
 
     def frames(self, name: str, head: int | None, pooled: Pooled) -> Iterator[Frame]:

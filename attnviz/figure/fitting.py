@@ -10,7 +10,7 @@ from attnviz import colour
 from attnviz.figure.grid import Window
 from attnviz.figure.places import Box
 from attnviz.frames import CellClass, Frame
-from attnviz.pixels import pooled_max
+from attnviz.pixels import pooled_furthest, pooled_max
 
 
 def fitted(frame: Frame, colours: str, room: Box, window: Window | None = None) -> Frame:
@@ -43,10 +43,7 @@ def pooled(frame: Frame, factor: int, colours: str) -> Frame:
     """
     if factor == 1:
         return frame
-    values, classes = pooled_max(frame.values, frame.classes, factor)
-    if frame.scale.diverging:
-        finite = np.where(np.isneginf(frame.values), 0, frame.values)
-        least = -pooled_max(-finite, frame.classes, factor)[0]
-        values = np.where(np.abs(least) > np.abs(values), least, values)
+    join = pooled_furthest if frame.scale.diverging else pooled_max
+    values, classes = join(frame.values, frame.classes, factor)
     rgb = colour.paint_values(values, classes, frame.scale, colours)
     return replace(frame, level=frame.level * factor, values=values, classes=classes, rgb=rgb)

@@ -15,7 +15,17 @@ from attnviz import colour
 from attnviz.figure import labels
 from attnviz.frames import CellClass, Crop, Frame, Scale
 from attnviz.session import Picture
-from attnviz.spec import QUERY_KEY_STAGES, WEIGHT_STAGES, AttentionSpec, Causal, Drawn, MaskFile, View, shape_text
+from attnviz.spec import (
+    QUERY_KEY_STAGES,
+    UNSIGNED_STAGES,
+    WEIGHT_STAGES,
+    AttentionSpec,
+    Causal,
+    Drawn,
+    MaskFile,
+    View,
+    shape_text,
+)
 from attnviz.spec.fills import number_words
 
 PERCENT_UP_TO_KEYS: Final = labels.PERCENT_UP_TO_KEYS
@@ -181,12 +191,14 @@ def circumstances(spec: AttentionSpec) -> str:
     return " · ".join(parts)
 
 
-def pixel_words(level: int, pooling: str) -> str:
-    """What a pixel shows that covers level × level cells."""
+def pixel_words(level: int, pooling: str, *, signed: bool = False) -> str:
+    """What a pixel shows that covers level × level cells, whose numbers may be ``signed``."""
     if pooling == "mean":
         return QCoreApplication.translate("Figure", "mean of {0} × {0} cells").format(level)
     if pooling == "share":
         return QCoreApplication.translate("Figure", "share of the row's mass, {0} keys wide").format(level)
+    if signed:
+        return QCoreApplication.translate("Figure", "furthest from 0 of {0} × {0} cells").format(level)
     return QCoreApplication.translate("Figure", "brightest of {0} × {0} cells").format(level)
 
 
@@ -213,7 +225,7 @@ def axes_caption(stage: str, level: int, pooling: str = "max") -> str:
         caption = QCoreApplication.translate("Figure", "row = who asks, column = who is looked at")
     else:
         caption = QCoreApplication.translate("Figure", "row = token, column = dimension")
-    return f"{caption} · {pixel_words(level, pooling)}" if level > 1 else caption
+    return f"{caption} · {pixel_words(level, pooling, signed=stage not in UNSIGNED_STAGES)}" if level > 1 else caption
 
 
 def scale_caption(stage: str, scale: Scale, view: View) -> str:

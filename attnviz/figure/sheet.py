@@ -23,7 +23,7 @@ from attnviz.figure.units import unit_of
 from attnviz.figure.words import wrapped
 from attnviz.frames import CellClass, Crop, Frame, Outline, Scale, level_for
 from attnviz.session import Cell, Picture
-from attnviz.spec import QUERY_KEY_STAGES, AttentionSpec, Paper, View, Viewport
+from attnviz.spec import QUERY_KEY_STAGES, UNSIGNED_STAGES, AttentionSpec, Paper, View, Viewport
 
 _LARGE_FROM = 2.0
 _TITLE, _PRINTED_TITLE, _SECOND, _SMALL = 22, 16, 14, 13
@@ -128,7 +128,8 @@ def lay_out(
         return sheet
     place = sheet.plan.panels[0].map_rect
     level = max(level_for(rows[1] - rows[0], int(place.height)), level_for(cols[1] - cols[0], int(place.width)))
-    captions = _captions(sheet, outline, level, view.pooling)
+    signed = outline.stage not in UNSIGNED_STAGES
+    captions = _captions(sheet, outline, level, view.pooling, signed=signed)
     if len(captions) == words.legend_lines == 1:  # a word or two of origin need no line of their own
         small = sized(_SMALL * unit)
         used = paint.legend_width(entries[-1].text, small, unit) + rows_of_entries[-1][1]
@@ -209,7 +210,9 @@ class PictureDrawing(Drawing):
         if plan.axes:
             _name_axes(painter, plan, outline, style)
         counted = bool(marks.legend_entries(self._picture, present_only=True))
-        captions = _captions(sheet, outline, first.level, first.pooling, counted=counted)[: len(plan.captions)]
+        said_of = first.level, first.pooling
+        captions = _captions(sheet, outline, *said_of, signed=first.scale.diverging, counted=counted)
+        captions = captions[: len(plan.captions)]
         _write_lines(painter, plan.captions, captions, [(sized(_SMALL * plan.unit), style.muted)] * len(captions))
         if sheet.paper.legend:
             bare = replace(plan, captions=())
@@ -274,19 +277,23 @@ def axis_names(stage: str) -> tuple[str, str]:
 # ---------------------------------------------------------------------------------------------------------- captions
 
 
-def _captions(sheet: Sheet, outline: Outline, level: int, pooling: str, *, counted: bool = True) -> tuple[str, ...]:
+def _captions(
+    sheet: Sheet, outline: Outline, level: int, pooling: str, *, signed: bool, counted: bool = True
+) -> tuple[str, ...]:  # fmt: skip
     """The lines below the maps: which cells are shown, what a pixel is, and where the numbers come from."""
     unit = sheet.plan.unit
     width = max(sheet.paper.width - 2 * margin_of(unit, printed=sheet.paper.dpi is not None), 1)
-    said = (sheet_caption(sheet, outline, level, pooling, counted=counted), outline.origin)
+    said = (sheet_caption(sheet, outline, level, pooling, signed=signed, counted=counted), outline.origin)
     return tuple(line for text in said for line in wrapped(sized(_SMALL * unit), text, width))
 
 
-def sheet_caption(sheet: Sheet, outline: Outline, level: int, pooling: str, *, counted: bool = True) -> str:
+def sheet_caption(
+    sheet: Sheet, outline: Outline, level: int, pooling: str, *, signed: bool = False, counted: bool = True
+) -> str:  # fmt: skip
     """Which cells of the map are shown, where it is a part; what a pixel is, where it covers several cells."""
     parts = [marks.crop_words(sheet.crop, outline.stage)] if sheet.is_part else []
     if level > 1:
-        parts.append(marks.pixel_words(level, pooling))
+        parts.append(marks.pixel_words(level, pooling, signed=signed))
     if sheet.is_part and sheet.paper.legend and counted:
         parts.append(QCoreApplication.translate("Figure", "counts are of the whole map"))
     return " · ".join(parts)

@@ -32,7 +32,7 @@ from attnviz.frames import (
     shown_class,
 )
 from attnviz.given.arrays import Given
-from attnviz.pixels import Classes, Span, aligned, binned
+from attnviz.pixels import Classes, Span, aligned, binned, pooled_furthest
 from attnviz.session import Picture
 from attnviz.spec import (
     MAX_DRAWN,
@@ -248,7 +248,10 @@ class GivenEngine:
         cells, classes = cells[:, slice(*cols)], classes[:, slice(*cols)]
         if level == 1:
             return _Pooled(rows, cols, level, np.ascontiguousarray(cells), np.ascontiguousarray(classes), whole)
-        values, kinds = binned(cells, level, np.maximum), binned(classes, level, np.bitwise_or)  # NaN wins
+        if self.stage(layer) in WEIGHT_STAGES:
+            values, kinds = binned(cells, level, np.maximum), binned(classes, level, np.bitwise_or)  # NaN wins
+        else:
+            values, kinds = pooled_furthest(cells, classes, level)
         return _Pooled(rows, cols, level, np.ascontiguousarray(values), np.ascontiguousarray(kinds), whole)
 
 

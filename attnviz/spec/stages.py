@@ -28,6 +28,8 @@ QUERY_KEY_STAGES: Final = frozenset({
     "dropped_weights",
 })  # fmt: skip
 WEIGHT_STAGES: Final = frozenset({"weights", "unmasked_weights", "unnormalised_weights", "dropped_weights"})
+UNSIGNED_STAGES: Final = QUERY_KEY_STAGES | {"row_sums"}
+"""Stages whose numbers are coloured from the least to the largest; others lie on either side of 0."""
 JOINT_STAGES: Final = frozenset({"inputs", "joined", "output"})
 
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from attnviz import colour, inputs
-from attnviz.attention.pooling import Panel, PanelPooler, Pooled, Region, pooled_max, to_numpy
+from attnviz.attention.pooling import Panel, PanelPooler, Pooled, Region, pooled_furthest, pooled_max, to_numpy
 from attnviz.frames import CellClass, Crop, Scale, level_for
 from attnviz.questions.compare import (
     MOST_CELLS,
@@ -21,7 +21,7 @@ from attnviz.questions.compare import (
     CompareQuestion,
     HeadDifference,
 )
-from attnviz.spec import WEIGHT_STAGES, SpecError
+from attnviz.spec import UNSIGNED_STAGES, WEIGHT_STAGES, SpecError
 from attnviz.studies.opened_spec import OpenedSpec
 from attnviz.studies.ulps import step_at
 
@@ -112,7 +112,10 @@ def _error(weights: bool, cells: Tensor, future: Tensor, which: str) -> float:
 def _maps(question: CompareQuestion, head: int, crop: Crop, a: Panel, b: Panel) -> CompareMaps:
     region = Region(crop.rows, crop.cols, level_for(max(crop.size), question.pixels))
     weights = question.stage in WEIGHT_STAGES
-    pooled = [PanelPooler(region, nonnegative=weights).pool(panel) for panel in (a, b)]
+    pooled = [
+        PanelPooler(region, nonnegative=weights, signed=question.stage not in UNSIGNED_STAGES).pool(panel)
+        for panel in (a, b)
+    ]
     scale = colour.choose_scale(question.stage, "auto", crop.shape[1], *_range(pooled))
     difference, classes, bound = _difference_map(a, b, region)
     sums = (_sums(a, crop), _sums(b, crop)) if weights else None
@@ -151,8 +154,7 @@ def _difference_map(a: Panel, b: Panel, region: Region) -> tuple[Tensor, Tensor,
     gap = torch.nan_to_num(gap, nan=0.0, posinf=math.inf, neginf=-math.inf)
     bound = float(torch.nan_to_num(gap, posinf=0.0, neginf=0.0).abs().max()) or 1.0
     gap, nan = region.of(gap), region.of(nan)
-    up, down = pooled_max(gap, level), -pooled_max(-gap, level)
-    largest = torch.where(up.abs() >= down.abs(), up, down)
+    largest = pooled_furthest(gap, level)
     masked = torch.zeros_like(nan) if both is None else region.of(both)
     classes = torch.zeros_like(largest, dtype=torch.uint8)
     planes = (CellClass.NAN, nan), (CellClass.MASKED, masked), (CellClass.ORDINARY, ~nan & ~masked)

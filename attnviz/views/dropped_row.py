@@ -14,7 +14,7 @@ from attnviz import colour
 from attnviz.figure import cells, marks, paint
 from attnviz.figure.fonts import draw_text, load_fonts, sized, text_width
 from attnviz.frames import CellClass, Counts, Frame, Scale, Values, level_for
-from attnviz.pixels import pooled_max
+from attnviz.pixels import pooled_furthest, pooled_max
 from attnviz.spec import Colours
 from attnviz.views.plot import style_of
 
@@ -67,7 +67,7 @@ class DroppedRow(QWidget):
         level = level_for(len(after), 1024)
         values, classes = after[None], kinds[None]
         if level > 1:
-            values, classes = pooled_max(values, classes, level)
+            values, classes = (pooled_furthest if scale.diverging else pooled_max)(values, classes, level)
         self._frame = Frame(
             0, "head:0", stage, 0, (0, 1), (0, len(after)), level, values, classes,
             colour.paint_values(values, classes, scale, colours), scale, Counts(),

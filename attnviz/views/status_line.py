@@ -171,7 +171,7 @@ class StatusLine(QWidget):
             parts.append(self.tr("A is pinned: Space, held, shows it"))
         frame = picture.heads[0] if picture.heads else None
         if frame is not None and frame.level > 1:
-            parts.append(marks.pixel_words(frame.level, frame.pooling))
+            parts.append(marks.pixel_words(frame.level, frame.pooling, signed=frame.scale.diverging))
         parts.append(f"{spec.device} {spec.dtype}")
         if spec.drops:
             parts.append(self._drawn_by(spec))

@@ -88,7 +88,7 @@ def _of_picture(snapshot: Snapshot, picture: Picture) -> tuple[str, str]:
 def _without_row(frame: Frame) -> tuple[str, str]:
     """What can be said of a map before the selected row's numbers have come."""
     if frame.level > 1:
-        words = marks.pixel_words(frame.level, frame.pooling)
+        words = marks.pixel_words(frame.level, frame.pooling, signed=frame.scale.diverging)
         large = translate("Story", "A pixel here is the {words}.").format(words=words)
     else:
         large = translate("Story", "A part of the map is in sight.")
