@@ -1,5 +1,7 @@
 import io
 import itertools
+import subprocess
+import sys
 import threading
 from contextlib import closing
 
@@ -213,6 +215,17 @@ def test_the_file_is_the_picture_bit_for_bit(tmp_path, engine, size, spec):
     rendering.write_figure(tmp_path / "a.png", figure_of(spec, View(), size), engine)
     picture = collected(engine, spec, View(), size)
     assert QImage(str(tmp_path / "a.png")) == rendered(picture, size)
+
+
+def test_letters_as_large_as_a_hand_are_the_same_each_time(tmp_path):
+    """Qt's own outlines were not: in a deck the second figure had other bytes than alone."""
+    code = (
+        "from attnviz import cli; import sys;"
+        "args = ['render', '--lesson', 'cat-eats-fish', '--image'];"
+        "cli.run([*args, 'a.png']); cli.run([*args, 'b.png'])"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, timeout=100)
+    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
 
 
 def test_an_engine_of_its_own_is_closed(tmp_path):
