@@ -22,8 +22,7 @@ def stage_csv(arrays: Arrays, view: View, dims: Sequence[str] = (), heads: Seque
     batched = values.ndim == (3 if joint else 4)
     wanted = () if joint else tuple(heads) or (() if view.head is None else (view.head,))
     n_rows, n_cols = values.shape[-2:]
-    rows, cols = (range(*(span or (0, end))) for span, end in ((view.rows, n_rows), (view.cols, n_cols)))
-    rows, cols = range(rows.start, min(rows.stop, n_rows)), range(cols.start, min(cols.stop, n_cols))
+    rows, cols = (range(end)[slice(*(span or (end,)))] for span, end in ((view.rows, n_rows), (view.cols, n_cols)))
     matrices = [one for one in _matrices(values, joint=joint, batched=batched) if not wanted or one[1] in wanted]
     names = arrays.tokens if view.stage in QUERY_KEY_STAGES else dims if len(dims) == n_cols else ()
     before = [*(["item"] if batched else []), *([] if joint else ["head"]), "query", "token"]
