@@ -1,4 +1,4 @@
-"""What a picture remembers: the figure that it shows, as JSON text in the file, and how it is had back.
+"""What a picture remembers: the figure that it shows, as JSON text in the file, and how it is had back; arrays too.
 
 Files are data: nothing in them is run, what is packed in them is unpacked to a few megabytes at most, and XML is read
 without its entities.
@@ -142,7 +142,7 @@ def _converted(value: object, kind: Any, name: str) -> Any:
 
 
 def recall(picture: Path | bytes, folder: Path | None = None) -> Figure:
-    """The figure that a PNG, SVG, PDF or GIF remembers; ``picture`` is the file or what is in it.
+    """The figure that a PNG, SVG, PDF or GIF remembers; ``picture`` is the file or what is in it. Or an NPZ's, a file.
 
     Files that it was made of are looked for from its ``folder`` on, as `input_paths.found_from` says; of what is in a
     file alone, without one, they have the paths that are remembered.
@@ -150,24 +150,32 @@ def recall(picture: Path | bytes, folder: Path | None = None) -> Figure:
     `files.FileProblem` where the file cannot be read.
     """
     if isinstance(picture, bytes):
-        return _recalled(picture, "this picture", folder)
+        return _recalled(_text_of(picture, "this picture"), "this picture", folder)
+    name = picture.name if picture.name.isprintable() else ascii(picture.name)
+    if picture.suffix.lower() == ".npz":
+        from attnviz import tensor_files  # noqa: PLC0415 (few are asked)
+
+        text = tensor_files.text_in(picture, ("figure", "spec"), MOST_BYTES)
+        return _recalled(text, name, folder or picture.parent)
     try:
         with picture.open("rb") as file:
             # no more than there is: as much memory is taken as is asked for
             data = file.read(min(os.fstat(file.fileno()).st_size, MOST_OF_A_FILE) + 1)
     except OSError as error:
         raise read_problem(picture, error) from error
-    name = picture.name if picture.name.isprintable() else ascii(picture.name)
-    return _recalled(data, name, folder or picture.parent)
+    return _recalled(_text_of(data, name), name, folder or picture.parent)
 
 
-def _recalled(data: bytes, name: str, folder: Path | None) -> Figure:
+def _text_of(data: bytes, name: str) -> str | None:
     if len(data) > MOST_OF_A_FILE:
         raise SpecError("file", f"{name} is larger than any picture that attnviz makes")
     try:
-        text = _text_in(data)
+        return _text_in(data)
     except _Damaged as error:
         raise SpecError("file", f"{name} is damaged: {error}") from None
+
+
+def _recalled(text: str | None, name: str, folder: Path | None) -> Figure:
     if text is None:
         raise SpecError("file", f"{name} {_NOTHING}")
     try:

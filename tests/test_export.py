@@ -11,11 +11,12 @@ import pytest
 from paper_drawings import figure_of, rendered, sheet_of
 from PySide6.QtGui import QImage
 
-from attnviz import remembered, rendering
+from attnviz import number_files, remembered, rendering
 from attnviz.engine import Engine
 from attnviz.figure import layout, paint, sheet, sides
 from attnviz.figure.fitting import fitted
 from attnviz.figure.formats import png
+from attnviz.figures import Figure
 from attnviz.files import FileProblem
 from attnviz.frames import Finished, Outline, Progress, StageShape
 from attnviz.spec import Lesson, RandomEmbeddings, SpecError, Text, View, Viewport, edited, make_spec
@@ -230,7 +231,7 @@ def test_letters_as_large_as_a_hand_are_the_same_each_time(tmp_path):
 
 def test_an_engine_of_its_own_is_closed(tmp_path):
     rendering.write_figure(tmp_path / "a.png", figure_of(LONG, View(), (320, 200)))
-    rendering.write_arrays(tmp_path / "a.npz", WORDS, View())
+    number_files.write_numbers(tmp_path / "a.npz", Figure(spec=WORDS))
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("attnviz")]
 
 

@@ -113,7 +113,7 @@ def _write(
     from attnviz.engine import Engine
 
     engine = Engine(budget_bytes=memory)
-    shelf: dict[str, Any] = {}  # a study of both is run once
+    shelf: dict[str, Any] = {}  # a study of both is run once, unless numbers are of cells and pixels of several
     if data is not None:
         with progress(data.name) as tell:
             number_files.write_numbers(

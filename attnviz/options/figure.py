@@ -10,8 +10,9 @@ import click
 import msgspec
 
 from attnviz.figure_questions import question_of
-from attnviz.figures import ANIMATES, CROPPABLE, PICTURES, SHOWS, Figure, whole
+from attnviz.figures import ANIMATES, CROPPABLE, SHOWS, Figure, whole
 from attnviz.frames import Crop
+from attnviz.opening import REMEMBERING
 from attnviz.options.spec import asked_for, changed, spec_options
 from attnviz.questions import Question
 from attnviz.spec import QUERY_KEY_STAGES, THEMES, SpecError, edited, make_spec, parse_size
@@ -163,8 +164,8 @@ def _differing(one: Any, other: Any) -> dict[str, Any]:
 
 
 def _remembered(path: str | None) -> Figure | None:
-    """The figure of a picture; None where ``path`` is another file, or none."""
-    if path is None or Path(path).suffix.lower() not in PICTURES:
+    """The figure of a picture or of its numbers; None where ``path`` is another file, or none."""
+    if path is None or Path(path).suffix.lower() not in REMEMBERING:
         return None
     from attnviz.remembered import recall
 
