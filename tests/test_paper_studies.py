@@ -237,6 +237,11 @@ def test_a_part_asked_for_stands_there_alone(qapp, name):
     assert len(there) == len(set(there)) >= len(whole.shown)  # each part has a name of its own
 
 
+def test_in_a_column_tables_go_before_maps_become_tiny(qapp):
+    assert drawn("difference", "column", "print").shown == ("the maps",)
+    assert "heads by difference" in drawn("difference", "slide", "light").shown
+
+
 def test_a_part_that_this_answer_has_not_is_told(qapp):
     figure = msgspec.structs.replace(FIGURES["difference"], parts=("heads",))
     answer = answered("difference")

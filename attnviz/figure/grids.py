@@ -76,9 +76,11 @@ def _edged_grid(area: Box, subject: Subject, count: int, unit: float) -> list[Pa
             break
     if not _fits(panels, area) or _is_small(panels[0]):
         return None
-    edges = min(panel.map_rect.x for panel in panels), min(panel.map_rect.y for panel in panels)
-    last = max(panel.map_rect.x for panel in panels)
-    return [with_edges(panel, edges, last, sizes, slanted=slanted) for panel in panels]
+    columns = sum(panel.map_rect.y == place.y for panel in panels)
+    return [
+        with_edges(panel, (n // columns, n % columns), columns, sizes, slanted=slanted)
+        for n, panel in enumerate(panels)
+    ]
 
 
 def edges_of(subject: Subject, width: float, px: float, unit: float, *, slanted: bool) -> tuple[float, float, float]:
@@ -93,25 +95,26 @@ def edges_of(subject: Subject, width: float, px: float, unit: float, *, slanted:
 
 
 def with_edges(
-    panel: PanelLayout, edges: tuple[float, float], last: float, sizes: tuple[float, float, float], *, slanted: bool
+    panel: PanelLayout, cell: tuple[int, int], columns: int, sizes: tuple[float, float, float], *, slanted: bool
 ) -> PanelLayout:
     """The panel with the labels that it bears at the grid's left and upper edge, its title above them.
 
-    The ``edges`` are where the first maps' cells begin, ``last`` where those of the last column do, the ``sizes``
-    those of `edges_of`, 0 above for columns without labels.
+    ``cell`` is its row and column of ``columns``, the ``sizes`` are those of `edges_of`, 0 above for columns without
+    labels.
     """
     place, (left, top, lean), gap = panel.map_rect, sizes, 6 * panel.unit
     feet = 0.2 * panel.label_px if slanted else 0.0
-    if place.x == edges[0]:
+    if cell[1] == 0:
         panel = replace(panel, row_labels=Box(place.x - left, place.y, left - gap, place.height))
-    if place.y == edges[1] and top > 0:
+    last = cell[1] == columns - 1
+    if cell[0] == 0 and top > 0:
         panel = replace(
             panel,
             title=panel.title and panel.title.moved(0, -top),
             sums_header=panel.sums_header and panel.sums_header.moved(0, -top),
             column_labels=Box(place.x, place.y - top, place.width, top - feet),
-            overhang=Box(place.right, place.y - top, lean, top) if slanted and place.x == last else None,
-            neighboured=place.x != last,
+            overhang=Box(place.right, place.y - top, lean, top) if slanted and last else None,
+            neighboured=not last,
             slanted=slanted,
         )
     return replace(panel, outer=used_by(panel))

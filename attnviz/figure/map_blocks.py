@@ -73,7 +73,7 @@ class MapsBlock:
             middle = (low + high) / 2
             room = Box(0, 0, width, middle - self.words.height(width, unit))
             rooms = _resized(room, width=width - self._bars_width(unit)), _above_level(room, unit)
-            if any(plain_grid(self.maps, one, unit).total >= self._least_area * unit**2 for one in rooms):
+            if any(plain_grid(self.maps, one, unit).worth >= self._least_area * unit**2 for one in rooms):
                 high = middle
             else:
                 low = middle
@@ -222,7 +222,7 @@ class _Plan:
 
 def _centred(grid: MapGrid, wide: float, room: Box) -> _Plan:
     """``grid`` and the ``wide`` pixels at its right in the middle of ``room``."""
-    boxes = [part for cell in grid.cells for part in (*cell.place.boxes,)]
+    boxes = [part for cell in grid.cells for part in cell.place.boxes]
     left, right = min(box.x for box in boxes), max(box.right for box in boxes)
     spare = max(room.right - right - wide, 0) / 2 - max(left - room.x, 0) / 2
     return _Plan(grid.moved(spare))

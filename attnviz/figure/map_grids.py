@@ -104,19 +104,17 @@ class MapGrid:
         return min(cell.area for cell in self.cells) if all(cell.fits for cell in self.cells) else -1.0
 
     @property
-    def total(self) -> float:
-        """The area of all maps; 0 where words have no room."""
-        return sum(cell.area for cell in self.cells) if self.least >= 0 else 0.0
-
-    @property
     def merit(self) -> float:
-        """How well the maps show: two grids are compared by it."""
+        """`least`, less where names are left out: two grids of the same maps are compared by it."""
         return self.least * (1.0 if self.named or self.least < 0 else _NAMELESS)
 
     @property
     def worth(self) -> float:
-        """What the maps are worth beside other blocks: their area, less where names are left out."""
-        return self.total * (1.0 if self.named else _NAMELESS)
+        """The area of all maps, less where names are left out: maps are weighed against other blocks by it.
+
+        0 where words have no room.
+        """
+        return sum(cell.area for cell in self.cells) * (1.0 if self.named else _NAMELESS) if self.least >= 0 else 0.0
 
     def row_of(self, number: int) -> tuple[MapCell, ...]:
         """The cells beside that of ``number``, and itself."""
@@ -154,7 +152,7 @@ def plain_grid(maps: tuple[Matrix, ...], room: Box, unit: float) -> MapGrid:
         for chosen, title_px in choices
         for columns in range(1, len(maps) + 1)
     ]
-    return max(grids, key=lambda grid: grid.least)
+    return max(grids, key=lambda grid: grid.merit)
 
 
 def _briefs(maps: tuple[Matrix, ...]) -> tuple[Matrix, ...]:
@@ -222,11 +220,11 @@ def _edged(
     else:
         return None
     packed = _packed(grid, unit, columns, least=sizes[2])
-    corner = min(one.place.map_rect.x for one in packed), min(one.place.map_rect.y for one in packed)
-    last = max(one.place.map_rect.x for one in packed)
+    count = min(columns, len(maps))
     return tuple(
-        replace(one, place=with_edges(one.place, corner, last, sizes, slanted=slanted)) for one in packed
-    )  # fmt: skip
+        replace(one, place=with_edges(one.place, (n // columns, n % columns), count, sizes, slanted=slanted))
+        for n, one in enumerate(packed)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +239,7 @@ class _Edge:
 def _grid(
     maps: tuple[Matrix, ...], room: Box, unit: float, columns: int, title_px: float, edge: _Edge | None = None
 ) -> list[MapCell]:  # fmt: skip
-    """Cells of one size in ``columns``.
+    """Cells of one size in ``columns``: each row has as much room for words as the one that needs most.
 
     With an ``edge`` maps have no labels of their own; above the first row is room for them.
     """
@@ -252,11 +250,10 @@ def _grid(
     titles = [_lines(title_px * unit, one.title, wide) for one in maps]
     cells, summed = [], any(one.frame.row_sums is not None for one in maps)
     captions = _captions(maps, wide, high - 3 * LINE * unit, unit)
+    above = max(map(len, titles)) * LINE * unit + 2 * unit
+    below = max(map(len, captions)) * LINE * unit + 3 * unit
     for n, one in enumerate(maps):
         row, column = divmod(n, columns)
-        beside = range(row * columns, min((row + 1) * columns, len(maps)))
-        above = max(len(titles[m]) for m in beside) * LINE * unit + 2 * unit
-        below = max(len(captions[m]) for m in beside) * LINE * unit + 3 * unit
         own = crown if row == 0 else 0.0
         box = Box(
             room.x + column * (wide + gap), room.y + row * (high + gap) + (crown - own), wide, high + own
