@@ -11,10 +11,11 @@ import os
 import re
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import metadata
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 from xml.parsers import expat
 
@@ -42,9 +43,11 @@ MOST_BYTES: Final = 8 << 20
 """Of the text in a picture: a mask drawn cell by cell takes a hundredth."""
 
 MOST_OF_A_FILE: Final = 1 << 30
-"""Suffixes of the pictures that remember."""
+"""Bytes of a picture that is read."""
 
 _FORMAT: Final = 1
+_RETIRED: Final[Mapping[str, frozenset[str]]] = MappingProxyType({"paper": frozenset({"tables"})})
+"""Fields that a figure had once, by what had them: older pictures say them, and are drawn without."""
 _PNG: Final = b"\x89PNG\r\n\x1a\n"
 _KEYWORD: Final = b"attnviz"
 _ELEMENT: Final = "urn:attnviz:remembered remembered"
@@ -206,11 +209,17 @@ def _of_version(fields: dict[str, Any]) -> Figure:
     if isinstance(layout, int) and layout > _FORMAT:
         raise SpecError("version", f"it was made by a newer version, attnviz {made_by}; this is {__version__}")
     try:
-        return figure_of(fields)
+        return figure_of({name: _without_retired(name, value) for name, value in fields.items()})
     except SpecError as error:
         if made_by == __version__:
             raise
         raise SpecError(error.field, f"{error} (it was made by attnviz {made_by!a}; this is {__version__})") from None
+
+
+def _without_retired(name: str, value: Any) -> Any:
+    """The field ``name`` of a figure without what it has no longer."""
+    gone = _RETIRED.get(name, frozenset())
+    return {key: part for key, part in value.items() if key not in gone} if isinstance(value, dict) and gone else value
 
 
 # -------------------------------------------------------------------------------------------------------------- files
