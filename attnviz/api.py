@@ -12,6 +12,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -300,7 +301,8 @@ def _write_unseen(write: Callable[[Path], object]) -> None:
             why = problem
         else:
             words = f"no window can be shown ({screens.why_no_window()}); it was written to {path}"
-            sys.stderr.write(f"attnviz: {words}\n")
+            with suppress(AttributeError, OSError):  # None or broken: it is written all the same
+                sys.stderr.write(f"attnviz: {words}\n")
             return
     raise why
 
