@@ -15,7 +15,7 @@ from attnviz.engine import Engine
 from attnviz.figure_questions import question_of
 from attnviz.figures import NUMBERS, Figure
 from attnviz.frames import Arrays, Crop
-from attnviz.input_paths import told_from
+from attnviz.input_paths import own_folder, told_from
 from attnviz.questions.compare import MOST_TOKENS, CompareQuestion
 from attnviz.questions.gallery import GalleryQuestion
 from attnviz.remembered import remember
@@ -57,7 +57,7 @@ def write_numbers(
         raise SpecError("parts", f"parts is {parts}, but a .csv is one table: give one of them, or an .npz")
     with rendering.engine_or_own(engine) as working:
         made = _Numbers(figure, working, cancelled, lambda done: progress(_COMPUTED * done), shelf)
-        found = made.csv() if as_csv else made.arrays(folder or path.parent)
+        found = made.csv() if as_csv else made.arrays(folder or own_folder(path))
 
     def written(done: float) -> None:
         progress(_COMPUTED + (1 - _COMPUTED) * done)

@@ -48,7 +48,7 @@ def read(path: Path) -> SavedSession:
     if suffix in REMEMBERING:
         from attnviz.remembered import MOST_OF_A_FILE, recall  # noqa: PLC0415 (few files are pictures)
 
-        return of_figure(recall(path if suffix == ".npz" else _content(path, MOST_OF_A_FILE), path.parent))
+        return of_figure(recall(path if suffix == ".npz" else _content(path, MOST_OF_A_FILE), path))
     text = _content(path, MAX_BYTES)
     if is_session(text) or suffix == SUFFIX:
         saved = from_text(text)

@@ -24,7 +24,7 @@ import msgspec
 from attnviz import __version__
 from attnviz.figures import PICTURES, Figure
 from attnviz.files import read_problem
-from attnviz.input_paths import found_from, told_from
+from attnviz.input_paths import found_from, own_folder, told_from
 from attnviz.questions import Question
 from attnviz.questions.compare import CompareQuestion
 from attnviz.questions.dropout import DropoutQuestion
@@ -144,29 +144,29 @@ def _converted(value: object, kind: Any, name: str) -> Any:
         raise SpecError(name, f"{name}: {error}") from None
 
 
-def recall(picture: Path | bytes, folder: Path | None = None) -> Figure:
+def recall(picture: Path | bytes, path: Path | None = None) -> Figure:
     """The figure that a PNG, SVG, PDF or GIF remembers; ``picture`` is the file or what is in it. Or an NPZ's, a file.
 
-    Files that it was made of are looked for from its ``folder`` on, as `input_paths.found_from` says; of what is in a
-    file alone, without one, they have the paths that are remembered.
+    Files that it was made of are looked for from the folder of its ``path`` on, as `input_paths.found_from` says; of
+    what is in a file alone, without a path, they have the paths that are remembered.
     Raises `SpecError` with one sentence where there is none, where it is damaged or was made by a newer version, and
     `files.FileProblem` where the file cannot be read.
     """
     if isinstance(picture, bytes):
-        return _recalled(_text_of(picture, "this picture"), "this picture", folder)
+        return _recalled(_text_of(picture, "this picture"), "this picture", path)
     name = picture.name if picture.name.isprintable() else ascii(picture.name)
     if picture.suffix.lower() == ".npz":
         from attnviz import tensor_files  # noqa: PLC0415 (few are asked)
 
         text = tensor_files.text_in(picture, ("figure", "spec"), MOST_BYTES)
-        return _recalled(text, name, folder or picture.parent)
+        return _recalled(text, name, path or picture)
     try:
         with picture.open("rb") as file:
             # no more than there is: as much memory is taken as is asked for
             data = file.read(min(os.fstat(file.fileno()).st_size, MOST_OF_A_FILE) + 1)
     except OSError as error:
         raise read_problem(picture, error) from error
-    return _recalled(_text_of(data, name), name, folder or picture.parent)
+    return _recalled(_text_of(data, name), name, path or picture)
 
 
 def _text_of(data: bytes, name: str) -> str | None:
@@ -178,7 +178,7 @@ def _text_of(data: bytes, name: str) -> str | None:
         raise SpecError("file", f"{name} is damaged: {error}") from None
 
 
-def _recalled(text: str | None, name: str, folder: Path | None) -> Figure:
+def _recalled(text: str | None, name: str, path: Path | None) -> Figure:
     if text is None:
         raise SpecError("file", f"{name} {_NOTHING}")
     try:
@@ -188,8 +188,8 @@ def _recalled(text: str | None, name: str, folder: Path | None) -> Figure:
         if fields.get("given") is True:
             why = "it shows weights that were given to attnviz.show, which are not in the picture"
             raise SpecError("file", why)  # noqa: TRY301
-        if folder is not None:
-            fields = found_from(folder, fields)
+        if path is not None:
+            fields = found_from((path.parent, own_folder(path)), fields)
         layout = fields.get("format")
         if "scene" not in fields and not (
             isinstance(layout, int) and layout > _FORMAT

@@ -16,6 +16,7 @@ from attnviz.engine import ComputationError, Engine
 from attnviz.figure_questions import question_of, studied
 from attnviz.figures import Figure
 from attnviz.frames import Finished, Frame, Outline, Progress, RowQuestion, RowStory, Scale
+from attnviz.input_paths import own_folder
 from attnviz.questions import Answer, Question
 from attnviz.remembered import remember
 from attnviz.session import Cell, Picture
@@ -121,7 +122,7 @@ def write_figure(
     from attnviz.figure import formats  # noqa: PLC0415 (Qt: arrays must be had without its libraries)
     from attnviz.figure.drawing import PAINTING  # noqa: PLC0415
 
-    moves, kept = path.suffix.lower() == ".gif", remember(figure, folder or path.parent)
+    moves, kept = path.suffix.lower() == ".gif", remember(figure, folder or own_folder(path))
     if not moves:
         formats.check_suffix(path)
     reached = 0.0

@@ -157,7 +157,7 @@ def _make_stderr_last() -> None:
         if nowhere != 2:
             os.dup2(nowhere, 2)
             os.close(nowhere)
-        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115, PTH123 (as above)
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 (as above)
         return
     binary = getattr(sys.stderr, "buffer", None)
     if type(getattr(binary, "raw", binary)) is io.FileIO:  # and no console of Windows, and none of a test's

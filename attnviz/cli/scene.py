@@ -186,12 +186,14 @@ class _Work:
 
     def _write(self, file: str, figure: Figure, engine: Engine) -> tuple[str, ...]:
         from attnviz import number_files, scene_files
+        from attnviz.input_paths import folder_of_deck
         from attnviz.options.figure import clipped
 
         figure = clipped(figure)
         path = scene_files.place_in(self._folder, file)
         return number_files.write_file(
-            path, figure, engine, progress=lambda share: self._said.put(_Reached(file, share)), folder=self._beside
+            path, figure, engine, progress=lambda share: self._said.put(_Reached(file, share)),
+            folder=folder_of_deck(self._beside, self._folder / file),
         )  # fmt: skip
 
 
