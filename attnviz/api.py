@@ -349,7 +349,7 @@ def _spec_of(q: Any, k: Any, tokens: Any, mask: Any, scale: float | None) -> Att
     saved: dict[str, Any] = {"q": queries.astype(wide), "k": keys.astype(wide)}
     if tokens is not None:
         saved["tokens"] = np.array(strings(tokens), np.str_)
-    file = _own_folder() / "qk.npz"
+    file = _own_folder(specs.GIVEN_FOLDER) / "qk.npz"
     np.savez(file, **saved)
     fields: dict[str, Any] = {"mask": "none", "training": False, "dtype": wide.name}
     if scale is not None:
@@ -360,7 +360,12 @@ def _spec_of(q: Any, k: Any, tokens: Any, mask: Any, scale: float | None) -> Att
         if visible is not None:
             np.save(file.with_name("mask.npy"), visible)
             fields["mask_shape"] = tensor_files.describe_mask(file.with_name("mask.npy"))
-    return specs.make_spec(tensor_files.describe_qk(file), **fields)
+    try:
+        source = tensor_files.describe_qk(file)
+    except SpecError as error:
+        why = str(error).partition(f"{file}: ")[2]  # nobody knows of that file
+        raise SpecError("qk", f"q and k do not fit: {why}" if why else str(error)) from None
+    return specs.make_spec(source, **fields)
 
 
 def _vectors(array: Any, name: str) -> Any:
@@ -380,8 +385,8 @@ def _vectors(array: Any, name: str) -> Any:
     return np.asarray(array if narrow and array.dtype.itemsize == 4 else array.astype(np.float32 if narrow else float))
 
 
-def _own_folder() -> Path:
+def _own_folder(prefix: str = "attnviz-") -> Path:
     """A new folder that goes when this process ends."""
-    folder = Path(tempfile.mkdtemp(prefix="attnviz-"))
+    folder = Path(tempfile.mkdtemp(prefix=prefix))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

@@ -35,7 +35,7 @@ from attnviz.questions.gallery import GalleryQuestion
 from attnviz.questions.heads import HeadsQuestion
 from attnviz.questions.leak import LeakQuestion
 from attnviz.questions.rounds import RoundsQuestion
-from attnviz.spec import AttentionSpec, SpecError, View
+from attnviz.spec import AttentionSpec, QKFile, SpecError, View, was_given
 from attnviz.spec.checks import one_line
 from attnviz.spec.text import from_fields, to_fields
 
@@ -71,15 +71,18 @@ class _Damaged(ValueError):  # noqa: N818 (the file is)
 def remember(figure: Figure, folder: Path | None = None) -> str:
     """``figure`` as JSON text in ASCII, with the versions of attnviz and of torch (null where there is none).
 
-    Files that it is made of are told as they lie from ``folder``, whole paths where that is None.
+    Files that it is made of are told as they lie from ``folder``, whole paths where that is None. Of queries and keys
+    that were given in Python it is said that there is nothing in it to compute again.
     """
+    if isinstance(figure.spec.source, QKFile) and was_given(figure.spec.source.path):
+        return remember_given("q and k")
     fields = figure_fields(figure) if folder is None else told_from(folder, figure_fields(figure))
     return json.dumps({"attnviz": __version__, "torch": _torch(), "format": _FORMAT, **fields})
 
 
-def remember_given() -> str:
-    """What a picture of weights that somebody had remembers: that there is nothing in it to compute again."""
-    return json.dumps({"attnviz": __version__, "format": _FORMAT, "given": True})
+def remember_given(what: str = "weights") -> str:
+    """What a picture of ``what`` somebody had remembers: that there is nothing in it to compute again."""
+    return json.dumps({"attnviz": __version__, "format": _FORMAT, "given": True, "what": what})
 
 
 @cache
@@ -186,10 +189,11 @@ def _recalled(text: str | None, name: str, path: Path | None) -> Figure:
         if not isinstance(fields, dict):
             raise SpecError("file", "what it remembers is no JSON object")  # noqa: TRY301 (it takes the picture's name)
         if fields.get("given") is True:
-            why = "it shows weights that were given to attnviz.show, which are not in the picture"
-            raise SpecError("file", why)  # noqa: TRY301
+            raise _not_in_it("q and k" if fields.get("what") == "q and k" else "weights")
         if path is not None:
             fields = found_from((path.parent, own_folder(path)), fields)
+        if _lost(fields.get("scene", fields)):  # of an .npz, which remembers a spec all the same
+            raise _not_in_it("q and k")
         layout = fields.get("format")
         if "scene" not in fields and not (
             isinstance(layout, int) and layout > _FORMAT
@@ -201,6 +205,17 @@ def _recalled(text: str | None, name: str, path: Path | None) -> Figure:
         raise SpecError(error.field, f"{name} cannot be opened: {one_line(str(error), _MOST_SAID)}") from None
     except (ValueError, OverflowError, RecursionError):
         raise SpecError("file", f"{name} is damaged: what it remembers is no JSON") from None
+
+
+def _not_in_it(what: str) -> SpecError:
+    return SpecError("file", f"it shows {what} that were given to attnviz.show, which are not in the picture")
+
+
+def _lost(scene: Any) -> bool:
+    """Whether queries and keys were given in Python, by a program that has ended."""
+    source = scene.get("source") if isinstance(scene, dict) else None
+    path = source.get("path") if isinstance(source, dict) else None
+    return isinstance(path, str) and was_given(path) and not os.path.isfile(path)  # noqa: PTH113 (a NUL is no file)
 
 
 def _of_version(fields: dict[str, Any]) -> Figure:

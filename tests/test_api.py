@@ -1,6 +1,7 @@
 """Python in two lines: figures of specs, weights that one already has, and what is loaded for them."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,12 +16,14 @@ from PySide6.QtWidgets import QApplication
 from test_given import weights_of
 
 import attnviz
-from attnviz import api, colour, remembered
+from attnviz import api, colour, number_files, remembered
 from attnviz.engine import Engine
+from attnviz.figure.marks import mask_words
 from attnviz.figures import Figure
 from attnviz.given import arrays as given
 from attnviz.given import paper as showing
 from attnviz.given.window import GivenWindow
+from attnviz.inputs import open_source
 from attnviz.session import Cell
 from attnviz.spec import Lesson, MaskFile, Paper, Pattern, RandomQK, Text, TypedScores, TypedWeights, View
 
@@ -234,6 +237,28 @@ def test_their_files_go_with_the_process(tmp_path):
     assert fresh(code, tmp_path, TMPDIR=str(folder)).stdout.strip() == "a.png"
     assert QImage(str(tmp_path / "a.png")).width() == 800
     assert [path.name for path in folder.iterdir() if path.name.startswith("attnviz")] == []
+
+
+@pytest.mark.parametrize("mask", [None, "causal", np.tri(5, dtype=bool)])
+def test_a_picture_of_q_and_k_says_that_they_are_not_in_it(tmp_path, qapp, mask):
+    q = np.random.default_rng(0).normal(size=(5, 4))
+    path = attnviz.show(q=q, k=q, mask=mask, path=tmp_path / "qk.png", size=(300, 200))
+    with pytest.raises(ValueError, match=r"it shows q and k that were given to attnviz\.show, which are not in the"):
+        remembered.recall(path)
+    spec = api._spec_of(q, q, None, mask, None)
+    assert open_source(spec).origin == "given in Python"
+    assert "npy" not in " ".join(mask_words(spec))
+    assert attnviz.show(q=q, k=q, mask=mask, path=tmp_path / "a.png", size=(300, 200)).read_bytes() == path.read_bytes()
+    number_files.write_numbers(tmp_path / "a.npz", Figure(spec=spec))
+    assert remembered.recall(tmp_path / "a.npz").spec == spec  # while the program runs
+    shutil.rmtree(Path(spec.source.path).parent)  # as at its end
+    with pytest.raises(ValueError, match=r"it shows q and k that were given to attnviz\.show"):
+        remembered.recall(tmp_path / "a.npz")
+
+
+def test_q_and_k_that_do_not_fit_are_told_without_a_file():
+    with pytest.raises(ValueError, match=r"^q and k do not fit: a query has 4 numbers but a key 3"):
+        attnviz.show(q=np.zeros((5, 4)), k=np.zeros((5, 3)), path="a.png")
 
 
 # ------------------------------------------------------------------------------------------------------------ render

@@ -25,6 +25,7 @@ from attnviz.spec import (
     MaskFile,
     View,
     shape_text,
+    was_given,
 )
 from attnviz.spec.fills import number_words
 
@@ -162,6 +163,8 @@ def mask_words(spec: AttentionSpec) -> list[str]:
                 pass
             case Drawn():
                 words.append(QCoreApplication.translate("Figure", "drawn by hand"))
+            case MaskFile(path=path) if was_given(path):
+                words.append(QCoreApplication.translate("Figure", "shape given in Python"))
             case MaskFile(path=path):
                 words.append(QCoreApplication.translate("Figure", "shape of {0}").format(PurePath(path).name))
             case shape:

@@ -31,6 +31,7 @@ from attnviz.spec import (
     Text,
     TypedScores,
     TypedWeights,
+    was_given,
     worked,
 )
 
@@ -138,7 +139,8 @@ def open_source(spec: AttentionSpec, *, in_memory: bool = True) -> Inputs:
             read = tensor_files.open_qk(spec.source)
             queries, keys = (_tensor(array, read.dtype, in_memory) for array in (read.queries, read.keys))
             names = read.tokens or _numbered(length)
-            return Inputs(names, n_queries, f"read from {Path(path).name}", queries=queries, keys=keys)
+            origin = "given in Python" if was_given(path) else f"read from {Path(path).name}"
+            return Inputs(names, n_queries, origin, queries=queries, keys=keys)
 
 
 def count_tokens(source: AnySource) -> tuple[int, int]:

@@ -56,6 +56,7 @@ from attnviz.spec.shapes import (
     visible_runs,
 )
 from attnviz.spec.sources import (
+    GIVEN_FOLDER,
     LESSONS,
     MAX_TOKENS,
     AnySource,
@@ -76,6 +77,7 @@ from attnviz.spec.sources import (
     has_module,
     has_values,
     is_typed,
+    was_given,
 )
 from attnviz.spec.stages import (
     JOINT_STAGES,
@@ -96,6 +98,7 @@ CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({**attention.CH
 __all__ = [
     "CHOICES",
     "FIELDS",
+    "GIVEN_FOLDER",
     "JOINT_STAGES",
     "LESSONS",
     "LINES",
@@ -181,4 +184,5 @@ __all__ = [
     "toggled",
     "visible_run",
     "visible_runs",
+    "was_given",
 ]
