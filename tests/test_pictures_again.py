@@ -7,12 +7,12 @@ import pytest
 from paper_drawings import busy_drawing, figure_of
 from PySide6.QtGui import QImage
 
-from attnviz import cli, opening, rendering, tables
+from attnviz import cli, colour, opening, rendering, tables
 from attnviz.engine import Engine
 from attnviz.figure.formats import png, svg
 from attnviz.figure_questions import question_of
 from attnviz.figures import Figure
-from attnviz.frames import Arrays
+from attnviz.frames import Arrays, CellClass
 from attnviz.questions.future_share import FutureShareQuestion
 from attnviz.remembered import recall
 from attnviz.spec import Paper, SpecError, Text, View, edited, make_spec
@@ -154,6 +154,25 @@ def test_colours_end_at_the_bound(tmp_path):
         rendering.write_figure(tmp_path / f"{bound}.png", figure_of(spec, size=(320, 200), bound=bound))
     images = [QImage(str(tmp_path / f"{bound}.png")) for bound in (None, 1.0, 4.0)]
     assert images[0] != images[2] != images[1]
+
+
+@pytest.mark.parametrize(("norm", "bound"), [("uniform", 3.0), ("uniform", 1.0), ("per-row", 0.5), ("auto", 0.7)])
+def test_up_to_a_bound_is_coloured_what_the_bar_says(norm, bound):
+    spec, shown = make_spec(Text(text="a b c d e f"), num_heads=2), []
+    engine = Engine()
+    for paper in Paper(width=400, height=300), Paper(width=400, height=300, bound=bound):
+        drawing, _ = rendering.drawing_of(Figure(spec=spec, view=View(norm=norm), paper=paper), engine)
+        shown.append(drawing._frames["head:1"])
+    engine.close()
+    plain, bounded = shown
+    visible = np.arange(1, 7)[:, None]
+    factor = {"uniform": visible, "per-row": 1 / np.nanmax(plain.values, 1, keepdims=True)}.get(norm, 1)
+    assert (bounded.scale.quantity, bounded.scale.high) == (plain.scale.quantity, bound)
+    table = list(colour.table(View().colours))
+    for (row, col), said in np.ndenumerate(plain.values * factor):
+        if plain.classes[row, col] == CellClass.ORDINARY:
+            wanted = 255 * min(said / bound, 1)
+            assert table.index(bounded.rgb[row, col]) == pytest.approx(wanted, abs=0.5 + plain.scale.high / bound)
 
 
 def test_a_table_has_the_heads_that_are_picked_and_no_formulas():

@@ -235,8 +235,7 @@ def _write_lines(
 def _bounded(frame: Frame, bound: float, colours: str) -> Frame:
     """``frame`` in colours that end at ``bound``, and at −``bound`` where they diverge."""
     low = -bound if frame.scale.diverging else 0.0
-    scale = replace(frame.scale, low=low, high=bound, curve="linear")
-    return replace(frame, scale=scale, rgb=colour.paint_values(frame.values, frame.classes, scale, colours))
+    return _rescaled(frame, replace(frame.scale, low=low, high=bound, curve="linear"), colours)
 
 
 def _rescaled(frame: Frame, scale: Scale, colours: str) -> Frame:
