@@ -1,7 +1,9 @@
 """The export dialog: what it offers, the paper it makes, its preview, and what it remembers."""
 
+from pathlib import Path
+
 import pytest
-from PySide6.QtCore import QSettings
+from PySide6.QtCore import QSettings, QStandardPaths
 from PySide6.QtGui import QImage
 
 from attnviz.figures import PARTS, SHOWS, Figure
@@ -61,6 +63,28 @@ def test_numbers_keep_their_ending_and_other_names_become_pictures(dialog_of, tm
     for name, kept in ("a.csv", "a.csv"), ("a.NPZ", "a.NPZ"), ("a.txt", "a.txt.png"):
         choose_file(dialog, tmp_path / name)
         assert dialog.path == tmp_path / kept
+
+
+def test_the_first_file_is_in_a_folder_that_is_there(qtbot, tmp_path, monkeypatch):
+    def path():
+        settings = QSettings(str(tmp_path / "s.ini"), QSettings.Format.IniFormat)
+        dialog = ExportDialog(settings, [("the maps", Figure(spec=make_spec()))])
+        qtbot.addWidget(dialog)
+        return dialog.path, settings
+
+    monkeypatch.setenv("HOME", str(tmp_path))
+    pictures = tmp_path / "Pictures"
+    monkeypatch.setattr(QStandardPaths, "writableLocation", lambda _kind: str(pictures))
+    assert path()[0] == tmp_path / "attention.png"
+    pictures.mkdir()
+    found, settings = path()
+    assert found == pictures / "attention.png"
+    settings.setValue("export/path", str(tmp_path / "gone" / "mine.svg"))
+    assert path()[0] == pictures / "mine.svg"
+    (tmp_path / "gone").mkdir()
+    assert path()[0] == tmp_path / "gone" / "mine.svg"
+    settings.setValue("export/path", "here.svg")
+    assert path()[0] == Path("here.svg")
 
 
 def test_no_title_is_no_title(dialog_of):

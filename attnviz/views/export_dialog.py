@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Final
 
@@ -56,8 +57,7 @@ class ExportDialog(QDialog):
         self.what = QComboBox()
         self.what.addItems([words for words, _ in figures])
         self.what.setAccessibleName(self.tr("what is exported"))
-        folder = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.PicturesLocation) or str(Path.home())
-        self.path_edit = QLineEdit(str(settings.value("export/path", str(Path(folder, "attention.png")), type=str)))
+        self.path_edit = QLineEdit(str(_usual_path(settings)))
         self.path_edit.setMinimumWidth(260)
         self.path_edit.setAccessibleName(self.tr("file"))
         self.paper_size = PaperSize(settings)
@@ -256,6 +256,15 @@ class ExportDialog(QDialog):
         self.paper_size.remember()
         self.accept()
         self.export_asked.emit(path, figure)
+
+
+def _usual_path(settings: QSettings) -> Path:
+    """The last file, else one among the pictures, else at home: in a folder that is there."""
+    last = str(settings.value("export/path", "", type=str))
+    pictures = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.PicturesLocation)
+    folders = [*([Path(last).parent] if last else []), *([Path(pictures)] if pictures else [])]
+    there = (folder for folder in folders if os.path.isdir(folder))  # noqa: PTH112 (Path's raises for what it may not see)
+    return next(there, Path.home()) / (Path(last).name or "attention.png")
 
 
 class _Preview(QWidget):
