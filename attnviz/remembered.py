@@ -54,7 +54,17 @@ _ELEMENT: Final = "urn:attnviz:remembered remembered"
 _ATTACHED: Final = re.compile(re.escape(b"(" + "\ufeffattnviz.json".encode("utf-16-be") + b")") + rb"\s*(\d{1,9}) 0 R")
 _FILE: Final = re.compile(rb"/EF\s*<<\s*/F (\d{1,9}) 0 R")
 _MOST_SAID: Final = 300
-_NOTHING: Final = "has no attention in it (it was not made by attnviz, or another program has saved it since)"
+_NOTHING: Final = (
+    "has no attention in it (it is a picture of the window, was not made by attnviz, or another program has saved it "
+    "since)"
+)
+_NOT_IN_IT: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "weights": "it shows weights that were given to attnviz.show, which are not in the picture",
+        "q and k": "it shows q and k that were given to attnviz.show, which are not in the picture",
+        "module": "it shows what attnviz check found in a module, which is not in the picture; check it again",
+    }
+)
 _AnyQuestion = (
     CompareQuestion | DropoutQuestion | ExamQuestion | FormsQuestion | FutureShareQuestion | GalleryQuestion
     | HeadsQuestion | LeakQuestion | RoundsQuestion
@@ -81,7 +91,7 @@ def remember(figure: Figure, folder: Path | None = None) -> str:
 
 
 def remember_given(what: str = "weights") -> str:
-    """What a picture of ``what`` somebody had remembers: that there is nothing in it to compute again."""
+    """What a picture of ``what`` somebody had, of `_NOT_IN_IT`, remembers: that nothing in it can be computed again."""
     return json.dumps({"attnviz": __version__, "format": _FORMAT, "given": True, "what": what})
 
 
@@ -189,7 +199,7 @@ def _recalled(text: str | None, name: str, path: Path | None) -> Figure:
         if not isinstance(fields, dict):
             raise SpecError("file", "what it remembers is no JSON object")  # noqa: TRY301 (it takes the picture's name)
         if fields.get("given") is True:
-            raise _not_in_it("q and k" if fields.get("what") == "q and k" else "weights")
+            raise _not_in_it(str(fields.get("what")))
         if path is not None:
             fields = found_from((path.parent, own_folder(path)), fields)
         if _lost(fields.get("scene", fields)):  # of an .npz, which remembers a spec all the same
@@ -208,7 +218,7 @@ def _recalled(text: str | None, name: str, path: Path | None) -> Figure:
 
 
 def _not_in_it(what: str) -> SpecError:
-    return SpecError("file", f"it shows {what} that were given to attnviz.show, which are not in the picture")
+    return SpecError("file", _NOT_IN_IT.get(what, _NOT_IN_IT["weights"]))
 
 
 def _lost(scene: Any) -> bool:

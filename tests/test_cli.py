@@ -584,6 +584,7 @@ def test_without_a_display_the_window_is_written_in_one_line(tmp_path):
     assert (tmp_path / "attnviz.png").exists()
     assert done.stderr.count("\n") == 1
     assert "attnviz.png" in done.stderr
+    assert recall(tmp_path / "attnviz.png").spec.source == Lesson(name="cat-eats-fish")
 
 
 @pytest.mark.parametrize(

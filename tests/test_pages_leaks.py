@@ -12,7 +12,7 @@ from answered_pages import Asked, shown, snapshot_of
 from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QImage, QPainter
 
-from attnviz import cli, subjects
+from attnviz import cli, opening, subjects
 from attnviz.figure.leak_map import LeakPlan, cell_colours, paint_leak_map
 from attnviz.figure.styles import DARK, LIGHT
 from attnviz.leak_lines import from_line, to_line
@@ -388,6 +388,8 @@ def test_check_writes_the_map(tmp_path, capsys):
     reds = sum(picture.pixelColor(x, y).red() > picture.pixelColor(x, y).blue() + 60
                for x in range(0, 1200, 8) for y in range(0, 1300, 8))  # fmt: skip
     assert reds > 1000
+    with pytest.raises(SpecError, match="it shows what attnviz check found in a module, which is not in the picture"):
+        opening.read(path)
     assert cli.run(["check", f"{FILE}:Raises", "--length", "8", "--image", str(tmp_path / "none.png")]) == 3
     assert "there is no picture" in capsys.readouterr().err
     assert not (tmp_path / "none.png").exists()

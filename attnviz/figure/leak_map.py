@@ -15,11 +15,12 @@ from PySide6.QtCore import QCoreApplication, QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QImage, QPainter, QPainterPath, QPen
 
 from attnviz.figure.fonts import draw_text, elided, load_fonts, sized, text_width
-from attnviz.figure.formats.png import write_png
+from attnviz.figure.formats.png import KEYWORD, write_png
 from attnviz.figure.styles import LIGHT, Style
 from attnviz.figure.vectors import VectorPainter, draw_lines, paint_colours
 from attnviz.files import write_whole
 from attnviz.questions.leak import ROUNDING_EPS, Reading
+from attnviz.remembered import remember_given
 
 _CENTRE, _RIGHT = Qt.AlignmentFlag.AlignHCenter, Qt.AlignmentFlag.AlignRight
 _LINES_FROM: Final = 5.0  # pixels a cell from which cells have edges
@@ -309,4 +310,5 @@ def write_leak_image(path: Path, reading: Reading, lines: Sequence[str], style: 
         top += 24
     paint_leak_map(painter, QRectF(20, top + 8, 560, 650 - top - 20), reading, style)
     painter.end()
-    write_whole(path, partial(write_png, image=image, texts={}, large_cells=True))
+    kept = {KEYWORD: remember_given("module")}
+    write_whole(path, partial(write_png, image=image, texts=kept, large_cells=True))
