@@ -95,8 +95,8 @@ def formats(frame: Frame, decimals: int | None, n_shown: int) -> Iterator[str]:
     if decimals is not None:
         yield str(decimals)
         return
-    whole = frame.scale.high <= 1 or frame.stage != "dropped_weights"  # what dropout enlarges may be no share
-    if frame.stage in WEIGHT_STAGES and n_shown <= PERCENT_UP_TO_KEYS and whole:
+    share = frame.stage in WEIGHT_STAGES and frame.stage != "dropped_weights"  # what dropout enlarges may be no share
+    if share and n_shown <= PERCENT_UP_TO_KEYS:
         yield "%"
     if frame.scale.curve == "log":
         yield "short"  # on a scale of decades most numbers are 0 to two decimals
