@@ -10,7 +10,7 @@ from attnviz.tables.lines import csv_of
 
 
 def csv_text(arrays: Arrays, view: View, dims: Sequence[str] = (), heads: Sequence[int] = ()) -> str:
-    """The view's stage, ``heads`` (or its head, or all), its rows and columns, under names; every digit of each number.
+    """The view's stage, ``heads`` in their order (or its head, or all), its rows and columns: every digit, under names.
 
     Columns: item (of a batch), head, query, token, then a key or a dimension each. Raises `SpecError` for a
     stage that is not there.
@@ -28,9 +28,7 @@ def csv_text(arrays: Arrays, view: View, dims: Sequence[str] = (), heads: Sequen
     before = [*(["item"] if batched else []), *([] if joint else ["head"]), "query", "token"]
 
     def lines() -> Iterator[list[object]]:
-        for item, head, matrix in _matrices(values, joint=joint, batched=batched):
-            if wanted and head not in wanted:
-                continue
+        for item, head, matrix in _matrices(values, wanted, joint=joint, batched=batched):
             for row in range(rows.start, min(rows.stop, n_rows)):
                 place = row + len(arrays.tokens) - n_rows
                 told = [*([item] if batched else []), *([] if joint else [head]), row]
@@ -40,9 +38,12 @@ def csv_text(arrays: Arrays, view: View, dims: Sequence[str] = (), heads: Sequen
     return csv_of([*before, *(names[col] if names else col for col in cols)], lines())
 
 
-def _matrices(values: Values, *, joint: bool, batched: bool) -> Iterator[tuple[int, int, Values]]:
-    """Each matrix of a stage, with its item and head."""
+def _matrices(
+    values: Values, wanted: tuple[int, ...], *, joint: bool, batched: bool
+) -> Iterator[tuple[int, int, Values]]:
+    """Each matrix of a stage, with its item and head: of the heads ``wanted``, all where there is none."""
     whole = values if batched else values[None]
     for item, of_item in enumerate(whole):
-        for head, matrix in enumerate(of_item[None] if joint else of_item):
-            yield item, head, matrix
+        heads = of_item[None] if joint else of_item
+        for head in wanted or range(len(heads)):
+            yield item, head, heads[head]
