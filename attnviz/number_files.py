@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from attnviz import files, rendering, tables
 from attnviz.engine import Engine
-from attnviz.figure_questions import question_of
+from attnviz.figure_questions import question_of, studied
 from attnviz.figures import NUMBERS, Figure
 from attnviz.input_paths import told_from
 from attnviz.questions.compare import MOST_TOKENS, CompareQuestion
@@ -53,6 +53,7 @@ def write_numbers(
         if cancelled():
             raise rendering.Cancelled
 
+    figure = studied(figure)  # of what moves, not of what stands in its place
     as_csv = path.suffix.lower() == ".csv"
     if as_csv and len(figure.parts) > 1:
         parts = ",".join(figure.parts)
