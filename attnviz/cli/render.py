@@ -12,7 +12,7 @@ import click
 
 from attnviz.cli.progress import progress
 from attnviz.figures import NUMBERS, PICTURES, Figure
-from attnviz.options.figure import clipped, figure_for, figure_options
+from attnviz.options.figure import clipped, figure_for, figure_options, said
 from attnviz.options.used import check_used
 from attnviz.screens import use_offscreen
 from attnviz.spec import AttentionSpec, MaskFile, SpecError
@@ -107,7 +107,7 @@ def _write(
     from attnviz.engine import Engine
 
     engine = Engine(budget_bytes=memory)
-    shelf: dict[str, Any] = {}  # a study of both is run once
+    shelf: dict[str, Any] = {}  # a study of both is run once, unless numbers are of cells and pixels of several
     if data is not None:
         with progress(data.name) as tell:
             number_files.write_numbers(
@@ -133,7 +133,7 @@ def _render_deck(
 ) -> int:  # fmt: skip
     from attnviz.cli.scene import render_deck
 
-    given = [name for name, value in options.items() if value not in (None, ())]
+    given = list(said(options))
     if any(path is not None for path in others) or given:
         flags = given or [n for n, path in zip(("image", "data", "save-spec"), others, strict=True) if path is not None]
         raise click.UsageError(f"a deck says itself what it draws: leave --{flags[0].replace('_', '-')} out")

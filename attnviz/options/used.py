@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from msgspec.structs import replace
-
-from attnviz.figure_questions import question_of, studied
-from attnviz.figures import CROPPABLE, SHOWS, Figure, Shows
-from attnviz.options.figure import FIGURE_OPTIONS, PAPER_OPTIONS
+from attnviz.figure_questions import studied, usual_question
+from attnviz.figures import COMPARING, CROPPABLE, SHOWS, Figure, Shows
+from attnviz.options.figure import FIGURE_OPTIONS, PAPER_OPTIONS, said
 from attnviz.options.spec import SOURCE_OPTIONS, SPEC_OPTIONS, AskError, flag_of
 from attnviz.questions.compare import CompareQuestion
 from attnviz.spec import JOINT_STAGES, SpecError, stages_of
@@ -22,7 +20,7 @@ _OWN_NUMBERS: Final[tuple[Shows, ...]] = ("exam", "future-share", "forms")
 _OF_A_HEAD: Final[tuple[Shows, ...]] = ("heads", *_PAIRS, "gallery", "row", "dropout", "rounds")
 TAKES: Final[Mapping[str, tuple[Shows, ...]]] = MappingProxyType(
     {
-        "rows": CROPPABLE, "cols": CROPPABLE, "beside": (*_PAIRS, "row"), "stage": ("heads", *_PAIRS),
+        "rows": CROPPABLE, "cols": CROPPABLE, "beside": COMPARING, "stage": ("heads", *_PAIRS),
         "head": _OF_A_HEAD, "heads": _OF_A_HEAD, "row": ("heads", "gallery", "row", "dropout", "rounds"),
         "bound": ("heads",), "pooling": ("heads",), "norm": ("heads", *_PAIRS, "gallery", "dropout"),
     }
@@ -33,16 +31,16 @@ TAKES: Final[Mapping[str, tuple[Shows, ...]]] = MappingProxyType(
 def check_used(figure: Figure, options: Mapping[str, Any]) -> None:
     """Raise `SpecError` for one of the ``options`` that were given which ``figure`` would leave aside without a word.
 
-    Those that are None or () were not given. "all" asks for nothing.
+    Which were is as `said` has it; "all" asks for nothing.
     """
-    given = {name: value for name, value in options.items() if value not in (None, (), "all")}
+    given = {name: value for name, value in said(options).items() if value != "all"}
     _check_moves(figure, given)
     shows = studied(figure).shows
     for name, kinds in TAKES.items():
         if name in given and shows not in kinds:
             raise SpecError(name, f"{_flag(name)} is for --shows {', '.join(kinds)}, not {shows}: leave it out")
     if shows in _OWN_NUMBERS:
-        own = question_of(replace(studied(figure), question=None)).__struct_fields__
+        own = usual_question(figure).__struct_fields__
         for name in (*SPEC_OPTIONS, *SOURCE_OPTIONS):
             if name in given and name in own and name != "device":
                 words = f"{shows} has {name} of its own: give --ask {name}={given[name]} in place of {_flag(name)}"
