@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Final
@@ -258,6 +258,12 @@ def scale_caption(stage: str, scale: Scale, view: View) -> str:
 # ----------------------------------------------------------------------------------------------------------- legend
 
 
+_LOOKS: Final = (
+    CellClass.MASKED, None, CellClass.ZERO, CellClass.DROPPED, CellClass.PADDED, CellClass.NAN,
+)  # fmt: skip
+"""The kinds of a legend's entries from left to right."""
+
+
 @dataclass(frozen=True, slots=True)
 class LegendEntry:
     """One look and its count in words; ``kind`` None is the red frame of visible future cells."""
@@ -317,6 +323,15 @@ def legend_entries(picture: Picture, *, present_only: bool = False) -> tuple[Leg
     nan = [count.nan for count in counts]
     add(CellClass.NAN, QCoreApplication.translate("Figure", "NaN"), nan)
     return tuple(entries)
+
+
+def room_for(legends: Iterable[Sequence[LegendEntry]]) -> tuple[LegendEntry, ...]:
+    """Every look that one of ``legends`` has, in its place among the others and with its longest words."""
+    longest: dict[CellClass | None, LegendEntry] = {}
+    for entry in (entry for legend in legends for entry in legend):
+        known = longest.get(entry.kind)
+        longest[entry.kind] = entry if known is None or len(known.text) < len(entry.text) else known
+    return tuple(longest[kind] for kind in _LOOKS if kind in longest)
 
 
 def look_words(kind: CellClass | None) -> str:
