@@ -76,13 +76,13 @@ def found_from(folders: Sequence[Path], fields: Any) -> Any:
     return _with_paths(fields, partial(_found, folders))
 
 
-def placed(folder: Path, spec: AttentionSpec) -> AttentionSpec:
-    """``spec`` of a file in ``folder`` with whole paths: those that are not are found as by `found_from`."""
+def placed(file: Path, spec: AttentionSpec) -> AttentionSpec:
+    """``spec`` of ``file`` with whole paths: those that are not are found as by `found_from`."""
     changes: dict[str, Any] = {}
     for field in ("source", "mask_shape"):
         kept = getattr(spec, field)
         if isinstance(kept, QKFile | MaskFile) and not _is_whole(kept.path):
-            changes[field] = replace(kept, path=_found([folder], to_builtins(kept)))
+            changes[field] = replace(kept, path=_found((file.parent, own_folder(file)), to_builtins(kept)))
     return edited(spec, **changes) if changes else spec
 
 

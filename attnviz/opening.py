@@ -55,9 +55,9 @@ def read(path: Path) -> SavedSession:
     else:
         spec, view = from_json(text)
         saved = SavedSession(spec=spec, view=view)
-    spec, pinned = placed(path.parent, saved.spec), saved.pinned
+    spec, pinned = placed(path, saved.spec), saved.pinned
     if isinstance(pinned, tuple):
-        pinned = placed(path.parent, pinned[0]), pinned[1]
+        pinned = placed(path, pinned[0]), pinned[1]
     return replace(saved, spec=spec, pinned=pinned)
 
 

@@ -180,6 +180,9 @@ def test_a_session_finds_them_too_and_whole_paths_stay(tmp_path):
     (folder / "s.attnviz").write_text(to_text(saved).replace(f"{folder}/", ""))
     found = read(folder / "s.attnviz")
     assert paths_of(found.spec) == paths_of(found.pinned[0]) == paths_of(spec)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "link.attnviz").symlink_to(folder / "s.attnviz")
+    assert read(tmp_path / "elsewhere" / "link.attnviz").spec == spec
     (folder / "w.npz").rename(tmp_path / "w.npz")
     (folder / "whole.json").write_text(to_json(spec))
     assert read(folder / "whole.json").spec == spec
