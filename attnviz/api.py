@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args
 
 import msgspec
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Shown", "make_spec", "render", "show"]
 
+S = TypeVar("S", bound=specs.Source)
 Size = str | tuple[int, int]
 
 _SOURCES: Final = ("text", "length", "lesson", "scores", "weights", "qk")
@@ -54,6 +55,8 @@ def make_spec(source: specs.AnySource | None = None, **given: Any) -> AttentionS
     kinds = [name for name in _SOURCES if name in given]
     if len(kinds) + (source is not None) > 1:
         raise SpecError("source", f"{' and '.join(kinds) or 'source'} are sources: give one")
+    if source is not None and not isinstance(source, specs.Source):
+        raise SpecError("source", f"source is {source!r}: give {', '.join(_SOURCES)} by name, or one of attnviz.spec")
     if kinds:
         source = _source(kinds[0], given)
     for name, owner in (*_BELONGS.items(), ("tokens", "scores or weights")):
@@ -68,26 +71,44 @@ def make_spec(source: specs.AnySource | None = None, **given: Any) -> AttentionS
 def _source(kind: str, given: dict[str, Any]) -> specs.AnySource:
     """The source of this ``kind``; what belongs to it is taken out of ``given``."""
     value = given.pop(kind)
-    names = {name: tuple(given.pop(name)) for name in ("tokens", "dims") if name in given and _takes(kind, name)}
+    names = {name: _names(given.pop(name), name) for name in ("tokens", "dims") if name in given and _takes(kind, name)}
     match kind:
         case "text":
-            return specs.Text(text=value)
+            return _made(specs.Text, text=value)
         case "lesson":
             return specs.Lesson(name=value)
         case "length" if "pattern" in given:
-            return specs.Pattern(length=value, pattern=given.pop("pattern"))
+            return _made(specs.Pattern, length=value, pattern=given.pop("pattern"))
         case "length" if "qk_scale" in given:
-            return specs.RandomQK(length=value, qk_scale=given.pop("qk_scale"))
+            return _made(specs.RandomQK, length=value, qk_scale=given.pop("qk_scale"))
         case "length":
-            return specs.RandomEmbeddings(length=value)
+            return _made(specs.RandomEmbeddings, length=value)
         case "scores":
-            values = _matrix(given.pop("values"), "values") if "values" in given else None
-            return specs.TypedScores(scores=_matrix(value, kind), values=values, **names)
+            values = given.pop("values", None)
+            values = None if values is None else _matrix(values, "values")
+            return _made(specs.TypedScores, scores=_matrix(value, kind), values=values, **names)
         case "weights":
-            return specs.TypedWeights(weights=_matrix(value, kind), **names)
+            return _made(specs.TypedWeights, weights=_matrix(value, kind), **names)
     from attnviz import tensor_files  # noqa: PLC0415
 
-    return tensor_files.describe_qk(value)
+    if not isinstance(value, str | os.PathLike):
+        raise SpecError("qk", f"qk is {value!r}: give the name of a .npz, .npy or .safetensors file")
+    return tensor_files.describe_qk(Path(value))
+
+
+def _made(kind: type[S], **fields: Any) -> S:
+    """A source, whose fields have their types before it looks at them itself."""
+    choices = {"pattern": get_args(specs.PatternKind)}
+    source: S = convert(kind, {"kind": kind.__struct_config__.tag, **fields}, choices)
+    return source
+
+
+def _names(value: Any, name: str) -> tuple[str, ...]:
+    from attnviz.given.arrays import strings  # noqa: PLC0415
+
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise SpecError(name, f"{name} is {value!r}: give a list of names")
+    return strings(value)
 
 
 def _takes(kind: str, name: str) -> bool:
@@ -150,13 +171,22 @@ def _paper(paper: Paper, look: Mapping[str, Any]) -> Paper:
     if isinstance(size, str):
         fields["width"], fields["height"], fields["dpi"] = parse_size(size)
     elif size is not None:
-        try:
-            fields["width"], fields["height"] = (int(side) for side in size)
-        except (TypeError, ValueError):
-            raise SpecError("size", f"size is {size!r}: give (width, height) or a text such as 1920x1080") from None
+        fields["width"], fields["height"] = sides_of(size)
         fields["dpi"] = None
     sheet: Paper = _replaced(paper, fields)
     return sheet
+
+
+def sides_of(size: Any) -> tuple[int, int]:
+    """The pixels of (width, height). Raises `SpecError` where these are not two whole numbers."""
+    try:
+        width, height = size
+        sides = int(width), int(height)
+    except (TypeError, ValueError, OverflowError):
+        sides = None
+    if sides is None or sides != (width, height):
+        raise SpecError("size", f"size is {size!r}: give (width, height) in whole pixels, such as (1920, 1080)")
+    return sides
 
 
 def _replaced(struct: Any, fields: Mapping[str, Any]) -> Any:

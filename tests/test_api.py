@@ -275,6 +275,13 @@ def test_heads_and_masks_of_a_spec(tmp_path):
         ({"heads": 2, "num_heads": 2}, "heads and num_heads are one thing"),
         ({"text": "a", "haeds": 2}, "'haeds' is not a field of a spec"),
         ({"scores": [1, 2]}, "scores has 1 axes: give rows of numbers"),
+        ({"text": 3}, "text is 3"),
+        ({"lesson": 3}, "lesson is 3: give journey"),
+        ({"length": 1.5}, "length is 1.5"),
+        ({"length": 4, "pattern": "x"}, "pattern is 'x': give sink, local"),
+        ({"scores": [[1]], "tokens": 3}, "tokens is 3: give a list of names"),
+        ({"qk": 3}, "qk is 3: give the name of a"),
+        ({"source": "the cat"}, "source is 'the cat': give text, length, .* by name"),
     ],
 )
 def test_specs_that_are_refused(options, sentence):

@@ -275,11 +275,12 @@ def edited(spec: AttentionSpec, **changes: Any) -> AttentionSpec:
         return make_spec(changes["source"], **kept)
     changes = {**_following_projection(spec, changes), **changes}
     fields |= changes
-    if "num_heads" in changes and "d_out" not in changes and spec.d_head is not None:
-        fields["d_out"] = spec.d_head * changes["num_heads"]
-    if "num_heads" in changes and "num_kv_heads" not in changes:
-        same = spec.num_kv_heads == spec.num_heads or changes["num_heads"] % spec.num_kv_heads
-        fields["num_kv_heads"] = changes["num_heads"] if same else spec.num_kv_heads
+    heads = changes.get("num_heads")
+    if isinstance(heads, int) and "d_out" not in changes and spec.d_head is not None:  # else it is refused below
+        fields["d_out"] = spec.d_head * heads
+    if isinstance(heads, int) and "num_kv_heads" not in changes:
+        same = spec.num_kv_heads == spec.num_heads or heads % spec.num_kv_heads
+        fields["num_kv_heads"] = heads if same else spec.num_kv_heads
     if "seed" in changes and "dropout_seed" not in changes and spec.dropout_seed == spec.seed:
         fields["dropout_seed"] = changes["seed"]
     by_default = spec.out_proj == (spec.implementation == "split" and spec.projection == "linear")
