@@ -252,7 +252,7 @@ class ExportDialog(QDialog):
         """What endings there are, or why what is typed names no file."""
         folder = self._names_folder()
         words = (
-            self.tr("That is a folder: give a file's name in it, such as attention.png")
+            self.tr("That is a folder: give a file's name in it")
             if folder
             else self.tr("Its ending decides: .png .svg .pdf .gif · numbers: .csv .npz")
         )
