@@ -52,6 +52,10 @@ _STAGE_TITLES: Final = {
     "joined": QT_TRANSLATE_NOOP("Figure", "heads joined"),
     "output": QT_TRANSLATE_NOOP("Figure", "output"),
 }
+_AFTER_SOFTMAX: Final = {
+    "three-step": QT_TRANSLATE_NOOP("Figure", "weights, each row divided again"),
+    "multiply": QT_TRANSLATE_NOOP("Figure", "weights times the triangle"),
+}
 _MASK_WORDS: Final = {
     "none": QT_TRANSLATE_NOOP("Figure", "no mask"),
     "three-step": QT_TRANSLATE_NOOP("Figure", "three-step mask"),
@@ -141,8 +145,10 @@ def exact_value(value: float | None, kind: CellClass | None) -> str:
 # ------------------------------------------------------------------------------------------------------------ words
 
 
-def stage_title(stage: str) -> str:
-    """A stage's name in words."""
+def stage_title(stage: str, mask: str = "") -> str:
+    """A stage's name in words; of weights that a mask after the softmax makes, that ``mask``'s."""
+    if stage == "weights" and mask in _AFTER_SOFTMAX:
+        return tr(_AFTER_SOFTMAX[mask])
     return tr(_STAGE_TITLES.get(stage, stage))
 
 

@@ -95,12 +95,13 @@ def lay_out(
     shape = layout.map_shape(outline)
     unit, printed = unit_of(paper), paper.dpi is not None
     width = max(paper.width - 2 * margin_of(unit, printed=printed), 1)
-    title = marks.stage_title(outline.stage) if paper.title is None else paper.title
+    title = marks.stage_title(outline.stage, spec.mask) if paper.title is None else paper.title
 
     def second_lines(outline: Outline, spec: AttentionSpec) -> tuple[str, ...]:
         second = marks.circumstances(spec) if about is None else about
         if title and paper.title is not None:
-            second = f"{marks.stage_title(outline.stage)} · {second}"  # a title of one's own need not say what it shows
+            shown = marks.stage_title(outline.stage, spec.mask)
+            second = f"{shown} · {second}"  # a title of one's own need not say what it shows
         return wrapped(sized(_SECOND * unit), second, width) if paper.caption else ()
 
     headings = second_lines(outline, spec)
@@ -114,7 +115,7 @@ def lay_out(
     rows_of_entries = paint.legend_places(entries, width, unit)
     if known:
         words = replace(words, legend_lines=max((row + 1 for row, _ in rows_of_entries), default=0))
-    subject = layout.subject_of(outline, (rows, cols))
+    subject = replace(layout.subject_of(outline, (rows, cols)), large=not printed)
     if any(layout.subject_of(one, (rows, cols)).sums for one, _ in among):
         subject = replace(subject, sums=True)
 
