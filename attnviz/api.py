@@ -14,10 +14,11 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Final
 
 from attnviz import spec as specs
 from attnviz.figures import ANIMATES, NUMBERS, PICTURES, SHOWS, Figure, check_suffix
+from attnviz.short_specs import make_spec, names_of, spelled_out
 from attnviz.spec import AttentionSpec, Paper, SpecError, View, parse_size
 from attnviz.spec.checks import convert
 
@@ -26,115 +27,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Shown", "make_spec", "render", "show"]
 
-S = TypeVar("S", bound=specs.Source)
 Size = str | tuple[int, int]
 
-_SOURCES: Final = ("text", "length", "lesson", "scores", "weights", "qk")
-_BELONGS: Final = {"pattern": "length", "qk_scale": "length", "values": "scores", "dims": "scores"}
-_SHORT: Final = {"heads": "num_heads", "kv_heads": "num_kv_heads"}
 _PAPER: Final = ("size", *(name for name in Paper.__struct_fields__ if name not in ("width", "height", "dpi")))
 _VIEW: Final = View.__struct_fields__
 _CHOICES: Final = {**specs.CHOICES, "theme": specs.THEMES, "shows": SHOWS, "animates": ANIMATES}
 _FIGURE: Final = tuple(name for name in Figure.__struct_fields__ if name not in ("spec", "view", "paper"))
-
-
-def make_spec(source: specs.AnySource | None = None, **given: Any) -> AttentionSpec:
-    """What is to be computed: a source, and any field of `AttentionSpec`; ``heads`` is short for ``num_heads``.
-
-    The source is one of ``text="the cat eats"``, ``length=64`` (random embeddings; with ``pattern="mixed"`` made-up
-    heads, with ``qk_scale=1`` random queries and keys), ``lesson="journey"``, ``scores=[[…]]`` or ``weights=[[…]]``
-    worked by hand (with ``tokens``, ``values``, ``dims``), ``qk="file.npz"``, or a source of `attnviz.spec`. Raises
-    `ValueError` with a sentence.
-    """
-    return specs.make_spec(**_spelled_out({"source": source, **given}))
-
-
-def _spelled_out(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a spec that are ``given`` in the short forms of `make_spec`."""
-    fields = dict(given)
-    for short, name in _SHORT.items():
-        if short in fields:
-            if name in fields:
-                raise SpecError(name, f"{short} and {name} are one thing: give one of them")
-            fields[name] = fields.pop(short)
-    source = fields.pop("source", None)
-    kinds = [name for name in _SOURCES if name in fields]
-    given_kinds = [*kinds, *([] if source is None else ["source"])]
-    if len(given_kinds) > 1:
-        raise SpecError("source", f"{' and '.join(given_kinds)} are sources: give one")
-    if source is not None and not isinstance(source, specs.Source):
-        raise SpecError("source", f"source is {source!r}: give {', '.join(_SOURCES)} by name, or one of attnviz.spec")
-    if kinds:
-        source = _source(kinds[0], fields)
-    for name, owner in (*_BELONGS.items(), ("tokens", "scores or weights")):
-        if name in fields:
-            raise SpecError(name, f"{name} belongs to {owner}: give that too")
-    if isinstance(fields.get("mask_shape"), str):
-        text = fields["mask_shape"]
-        fields["mask_shape"] = specs.parse_shape(text) or _mask_file(text)
-    return fields if source is None else {"source": source, **fields}
-
-
-def _source(kind: str, given: dict[str, Any]) -> specs.AnySource:
-    """The source of this ``kind``; what belongs to it is taken out of ``given``."""
-    value = given.pop(kind)
-    names = {name: _names(given.pop(name), name) for name in ("tokens", "dims") if name in given and _takes(kind, name)}
-    match kind:
-        case "text":
-            return _made(specs.Text, text=value)
-        case "lesson":
-            return specs.Lesson(name=value)
-        case "length" if "pattern" in given:
-            return _made(specs.Pattern, length=value, pattern=given.pop("pattern"))
-        case "length" if "qk_scale" in given:
-            return _made(specs.RandomQK, length=value, qk_scale=given.pop("qk_scale"))
-        case "length":
-            return _made(specs.RandomEmbeddings, length=value)
-        case "scores":
-            values = given.pop("values", None)
-            values = None if values is None else _matrix(values, "values")
-            return _made(specs.TypedScores, scores=_matrix(value, kind), values=values, **names)
-        case "weights":
-            return _made(specs.TypedWeights, weights=_matrix(value, kind), **names)
-    from attnviz import tensor_files  # noqa: PLC0415
-
-    if not isinstance(value, str | os.PathLike):
-        raise SpecError("qk", f"qk is {value!r}: give the name of a .npz, .npy or .safetensors file")
-    return tensor_files.describe_qk(Path(value))
-
-
-def _made(kind: type[S], **fields: Any) -> S:
-    """A source, whose fields have their types before it looks at them itself."""
-    choices = {"pattern": get_args(specs.PatternKind)}
-    source: S = convert(kind, {"kind": kind.__struct_config__.tag, **fields}, choices)
-    return source
-
-
-def _names(value: Any, name: str) -> tuple[str, ...]:
-    from attnviz.given.arrays import strings  # noqa: PLC0415
-
-    if isinstance(value, str) or not isinstance(value, Iterable):
-        raise SpecError(name, f"{name} is {value!r}: give a list of names")
-    return strings(value)
-
-
-def _takes(kind: str, name: str) -> bool:
-    return kind == "scores" or (kind == "weights" and name == "tokens")
-
-
-def _matrix(value: Any, name: str) -> specs.Matrix:
-    from attnviz.given.arrays import as_array  # noqa: PLC0415
-
-    array = as_array(value, name)
-    if array.ndim != 2:
-        raise ValueError(f"{name} has {array.ndim} axes: give rows of numbers, such as [[1, 0], [0.5, 0.5]]")
-    return tuple(tuple(map(float, row)) for row in array.tolist())
-
-
-def _mask_file(path: str) -> specs.MaskFile:
-    from attnviz import tensor_files  # noqa: PLC0415
-
-    return tensor_files.describe_mask(path)
 
 
 # ------------------------------------------------------------------------------------------------------------ render
@@ -180,7 +78,7 @@ def render(figure: AttentionSpec | Figure | Mapping[str, Any], path: str | os.Pa
 def _beside(spec: AttentionSpec, given: Any) -> AttentionSpec | None:
     """B: ``spec`` with what differs in it."""
     if isinstance(given, Mapping):
-        return specs.edited(spec, **_spelled_out(given))
+        return specs.edited(spec, **spelled_out(given))
     if given is not None and not isinstance(given, AttentionSpec):
         raise TypeError(f"beside is of type {type(given).__name__}: give a spec, or a dict of what differs in B")
     return given
@@ -421,7 +319,7 @@ def _spec_of(q: Any, k: Any, tokens: Any, mask: Any, scale: float | None) -> Att
     wide = np.result_type(queries, keys)
     saved: dict[str, Any] = {"q": queries.astype(wide), "k": keys.astype(wide)}
     if tokens is not None:
-        saved["tokens"] = np.array(_names(tokens, "tokens"), np.str_)
+        saved["tokens"] = np.array(names_of(tokens, "tokens"), np.str_)
     file = _own_folder() / "qk.npz"
     np.savez(file, **saved)
     fields: dict[str, Any] = {"mask": "none", "training": False, "dtype": wide.name}
