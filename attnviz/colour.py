@@ -292,7 +292,9 @@ def _round_step(least: float) -> float:
 
 
 def number_label(value: float) -> str:
-    """A short number with two significant digits and a true minus sign: "0.25", "−1.5", "1e−5"."""
+    """A short number with a true minus sign: "0.25", "−1.5", "1e−5"; two digits, of 100 to 9,999 every whole one."""
+    if 99.5 <= abs(value) < 9999.5:
+        return tidy_number(f"{value:.0f}")
     return tidy_number(f"{value:.2g}") if value else "0"
 
 
