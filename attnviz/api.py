@@ -71,7 +71,7 @@ def render(figure: AttentionSpec | Figure | Mapping[str, Any], path: str | os.Pa
         if name in chosen:
             chosen[name] = _several(chosen[name])
     made: Figure = _replaced(figure, {**chosen, "view": view, "paper": _paper(figure.paper, look)})
-    _write_figure(place, made)
+    _write_figure(place, made, {name: value for name, value in (look | chosen).items() if value not in (None, ())})
     return place
 
 
@@ -135,14 +135,25 @@ def _replaced(struct: Any, fields: Mapping[str, Any]) -> Any:
     return convert(type(struct), {**kept, **fields}, _CHOICES)
 
 
-def _write_figure(path: Path, figure: Figure) -> None:
+def _write_figure(path: Path, figure: Figure, look: Mapping[str, Any]) -> None:
+    """Write what was made with this ``look``; refuse what of it would be left aside, as the command line does."""
     from attnviz import number_files  # noqa: PLC0415
+    from attnviz.options.figure import clipped  # noqa: PLC0415
+    from attnviz.options.used import check_used, in_fields  # noqa: PLC0415
 
-    if check_suffix(path, (*PICTURES, *NUMBERS)) in PICTURES:
+    suffix = check_suffix(path, (*PICTURES, *NUMBERS))
+    moves = look.get("animates", "nothing")
+    if moves != "nothing" and suffix != ".gif":
+        raise SpecError("animates", f"animates {moves} is for a GIF: give a name that ends in .gif")
+    if suffix in PICTURES:
         from attnviz.application import borrowed_application  # noqa: PLC0415
 
         borrowed_application()
-    number_files.write_file(path, figure)
+    try:
+        check_used(figure, look)
+        number_files.write_file(path, clipped(figure))
+    except SpecError as error:
+        raise in_fields(error) from None
 
 
 # -------------------------------------------------------------------------------------------------------------- show
