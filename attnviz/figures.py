@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal, get_args
 
@@ -53,6 +54,15 @@ PICTURES: Final = (".png", ".svg", ".pdf", ".gif")
 """Endings of the files that a figure is written to."""
 NUMBERS: Final = (".npz", ".csv")
 """Endings of the files that its numbers are written to."""
+
+
+def check_suffix(path: Path, offered: Sequence[str]) -> str:
+    """The ending of ``path`` in small letters. Raises `SpecError` for one that is not among those ``offered``."""
+    suffix = path.suffix.lower()
+    if suffix not in offered:
+        said = f"ends in {suffix}" if suffix else "has no ending"
+        raise SpecError("path", f"{path.name or path} {said}: give a name that ends in {', '.join(offered)}")
+    return suffix
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ from attnviz import files
 from attnviz.colour import joint
 from attnviz.engine import ComputationError, Engine
 from attnviz.figure_questions import question_of, studied
-from attnviz.figures import Figure
+from attnviz.figures import PICTURES, Figure, check_suffix
 from attnviz.frames import Finished, Frame, Outline, Progress, RowQuestion, RowStory, Scale
 from attnviz.input_paths import own_folder
 from attnviz.questions import Answer, Question
@@ -124,8 +124,7 @@ def write_figure(
     from attnviz.figure.drawing import PAINTING  # noqa: PLC0415
 
     moves, kept = path.suffix.lower() == ".gif", remember(figure, folder or own_folder(path))
-    if not moves:
-        formats.check_suffix(path)
+    check_suffix(path, PICTURES)
     reached = 0.0
 
     def step(share: float) -> None:

@@ -137,6 +137,29 @@ def test_a_name_without_a_pictures_ending_is_a_png(dialog_of, tmp_path):
     assert dialog.result() == 0
 
 
+@pytest.mark.parametrize("typed", ["/", ".", "..", "~", "{}", "{}/", "{}/none/", "{}/there.png"])
+def test_a_folder_is_no_file(dialog_of, tmp_path, typed):
+    (tmp_path / "there.png").mkdir()
+    dialog = dialog_of()
+    usual = dialog.file_words.text()
+    choose_file(dialog, typed.format(tmp_path))
+    assert dialog.path is None
+    assert dialog.file_words.text().startswith("That is a folder: give a file's name in it")
+    dialog._on_accepted()
+    assert dialog.result() == 0
+    choose_file(dialog, tmp_path / "a.png")
+    assert dialog.file_words.text() == usual
+
+
+def test_a_name_that_begins_with_a_tilde_is_a_name_where_there_is_no_such_user(dialog_of, tmp_path):
+    dialog = dialog_of()
+    for name, wanted in ("~nobody-at-all", "~nobody-at-all.png"), ("~/a.svg", Path.home() / "a.svg"):
+        choose_file(dialog, name)
+        assert dialog.path == Path(wanted)
+    choose_file(dialog, tmp_path / ("x" * 300))  # which the system refuses, in a sentence
+    assert dialog.path is not None
+
+
 def test_the_preview_follows_what_is_chosen(dialog_of, qtbot):
     dialog = dialog_of()
     with qtbot.waitSignal(dialog.preview_asked) as asked:

@@ -152,6 +152,13 @@ def test_tokens_are_no_formulas(engine, tmp_path):
     assert [*table_in(tmp_path / "a.csv")] == ["mask", "query", "token", "'=1+1", "-"]
 
 
+def test_a_token_that_is_half_a_character_is_told_by_its_number(engine, tmp_path):
+    spec = make_spec(Text(text="a\udcff b"))  # as the command line gives a byte that is no UTF-8
+    for figure in Figure(spec=spec), Figure(spec=spec, shows="row"):
+        number_files.write_numbers(tmp_path / "a.csv", figure, engine)
+        assert "\\udcff" in table_in(tmp_path / "a.csv")["token"]
+
+
 def test_a_part_that_an_answer_has_not_and_two_parts_of_one_table_are_refused(engine, tmp_path):
     typed = make_spec(TypedScores(scores=((0.0, 1.0), (2.0, 3.0))))
     with pytest.raises(SpecError, match="parts is forms, but this heads-study has ladder, product alone"):

@@ -52,6 +52,9 @@ def paint_colour_bar(
     last = -math.inf
     drawn = []
     ticks = _short_enough(painter.font(), _ticks(frame, view), ticks_w)
+    longest = max((text_width(painter.font(), label) for _, label in ticks), default=0.0)
+    if longest > ticks_w:  # a number without its end would be another one
+        painter.setFont(sized(_PX * unit * ticks_w / longest))
     if scale.curve == "log" and ticks and text_width(painter.font(), f"≤ {ticks[0][1]}") <= ticks_w:
         ticks[0] = ticks[0][0], f"≤ {ticks[0][1]}"  # below it all is of one colour
     for tick, label in [*ticks[-1:], *ticks[:-1]]:  # the highest always, the others as they have room
@@ -155,4 +158,4 @@ def _one_digit(number: str) -> str:
         value = float(number.replace("−", "-"))
     except ValueError:  # a word
         return number
-    return f"{value:.0e}".replace("e-0", "e-").replace("e+0", "e").replace("-", "−") if value else "0"
+    return colour.tidy_number(f"{value:.0e}") if value else "0"

@@ -31,6 +31,8 @@ from attnviz.spec.fills import number_words
 
 PERCENT_UP_TO_KEYS: Final = labels.PERCENT_UP_TO_KEYS
 BARE: Final = "bare "
+DIGITS_UP_TO: Final = 1e15
+"""Where the digits of float64 reach the point: what is larger is told as 1.7e308."""
 _SUM_TOLERANCE = 0.005
 
 _STAGE_TITLES: Final = {
@@ -76,6 +78,8 @@ def cell_number(value: float, decimals: int, *, bare: bool = True) -> str:
     """``value`` with ``decimals`` digits and no leading zero: ".48", "−1.25", "−∞"; 0 and 1 without any if ``bare``."""
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
+    if abs(value) >= DIGITS_UP_TO:
+        return colour.number_label(value)
     if value in (0, 1) and bare:
         return f"{value:.0f}"
     text = f"{abs(value):.{decimals}f}"

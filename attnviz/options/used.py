@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
+
+import click
 
 from attnviz.figure_questions import studied, usual_question
 from attnviz.figures import COMPARING, CROPPABLE, SHOWS, Figure, Shows
@@ -26,6 +29,10 @@ TAKES: Final[Mapping[str, tuple[Shows, ...]]] = MappingProxyType(
     }
 )  # fmt: skip
 """What a figure must show for an option, by its field, to do anything."""
+
+
+_OPTIONS: Final[Mapping[str, click.Option]] = MappingProxyType({**SPEC_OPTIONS, **PAPER_OPTIONS, **FIGURE_OPTIONS})
+"""Options by the field that they set; those of sources have its name."""
 
 
 def check_used(figure: Figure, options: Mapping[str, Any]) -> None:
@@ -90,7 +97,17 @@ def _check_moves(figure: Figure, given: Mapping[str, Any]) -> None:
             raise SpecError("stage", f"{words} {', '.join(after)}, or leave --stage out")
 
 
+def in_fields(error: SpecError) -> SpecError:
+    """The same complaint for who has written Python: names of fields in place of options."""
+    named = {flag: field for field, option in _OPTIONS.items() for flag in (*option.opts, *option.secondary_opts)}
+
+    def field_of(flag: re.Match[str]) -> str:
+        return named.get(flag[0], flag[0].removeprefix("--").replace("-", "_"))
+
+    return SpecError(error.field, re.sub(r"(?<!\S)--[a-z][a-z-]*", field_of, str(error)))
+
+
 def _flag(field: str) -> str:
     """The option that sets ``field``."""
-    option = {**PAPER_OPTIONS, **FIGURE_OPTIONS}.get(field)
+    option = _OPTIONS.get(field)
     return option.opts[0] if option is not None else flag_of(field)

@@ -31,7 +31,7 @@ from attnviz.spec.attention import (
 )
 from attnviz.spec.checks import MAX_TYPED_DIMS, MAX_TYPED_TOKENS, Matrix, SpecError
 from attnviz.spec.fills import fill_words, held
-from attnviz.spec.looks import LINES, Colours, Norm, Pooling, Request, View, Viewport, check_span
+from attnviz.spec.looks import LINES, Colours, Norm, Pooling, Request, View, Viewport, check_span, looked
 from attnviz.spec.paper import MAX_PIXELS, MAX_SIDE, MIN_SIDE, THEMES, Paper, Theme, check_size, parse_size
 from attnviz.spec.shapes import (
     MAX_DRAWN,
@@ -173,6 +173,7 @@ __all__ = [
     "held",
     "is_typed",
     "lesson_draws",
+    "looked",
     "make_spec",
     "masked_at",
     "padded_keys",

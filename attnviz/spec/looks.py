@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 import msgspec
 
 from attnviz.spec.attention import AttentionSpec
-from attnviz.spec.checks import SpecError
+from attnviz.spec.checks import SpecError, convert
 from attnviz.spec.stages import stages_of
 
 Norm = Literal["auto", "linear", "log", "uniform", "per-head", "per-row", "percentile", "unit"]
@@ -71,6 +71,14 @@ class View(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         if self.head is not None and self.head >= spec.num_heads:
             last = spec.num_heads - 1
             raise SpecError("head", f"head is {self.head}: heads count from 0, so give 0 to {last}, or all")
+
+
+def looked(view: View, spec: AttentionSpec, **changes: Any) -> View:
+    """``view`` with ``changes``. Raises `SpecError` for what no view has, and where ``spec`` lacks stage or head."""
+    fields = {name: getattr(view, name) for name in View.__struct_fields__} | changes
+    changed: View = convert(View, fields, CHOICES)
+    changed.check(spec)
+    return changed
 
 
 class Viewport(msgspec.Struct, frozen=True, kw_only=True):

@@ -159,7 +159,7 @@ def masked_row(scores: tuple[float, ...], dtype: str) -> tuple[MaskedRow, ...]:
 def fills_for(largest: float) -> tuple[float, ...]:
     """`FILLS`, and of each dtype the first tenth below its limit under a visible score of ``largest``; falling."""
     limits = (largest - threshold(dtype) for dtype in DTYPES)
-    own = {math.floor(10 * limit) / 10 for limit in limits if math.isfinite(limit)}
+    own = {math.floor(10 * limit) / 10 for limit in limits if math.isfinite(10 * limit)}
     return tuple(sorted({*FILLS, *own}, reverse=True))
 
 

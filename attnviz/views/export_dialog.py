@@ -86,6 +86,7 @@ class ExportDialog(QDialog):
             box.setChecked(bool(settings.value(f"export/{name}", True, type=bool)))
         if figures and not figures[0][1].paper.numbers:
             self._checks["numbers"].setChecked(False)  # they are hidden in the window
+        self.file_words = QLabel()
         self.preview = _Preview()
         self.problem = QLabel()
         self.problem.setWordWrap(True)
@@ -122,9 +123,7 @@ class ExportDialog(QDialog):
         form.addRow(self.tr("File"), file_row)
         form.addRow(self.tr("Moves"), self.moves)
         self._form = form
-        hint = QLabel(self.tr("Its ending decides: .png .svg .pdf .gif · numbers: .csv .npz"))
-        hint.setProperty("role", "muted")
-        form.addRow("", hint)
+        form.addRow("", self.file_words)
         choices = QVBoxLayout()
         choices.addLayout(form)
         choices.addStretch(1)
@@ -170,11 +169,20 @@ class ExportDialog(QDialog):
     @property
     def path(self) -> Path | None:
         """The file that is named, with .png where its ending is no picture's and no table's; None for none."""
-        text = self.path_edit.text().strip()
-        if not text:
+        text = self._typed_path()
+        if not text or self._names_folder():
             return None
-        path = Path(text).expanduser()
+        path = Path(text)
         return path if path.suffix.lower() in (*PICTURES, *NUMBERS) else path.with_name(path.name + ".png")
+
+    def _typed_path(self) -> str:
+        """What stands in the field; a ~ of nobody's stays, as in a shell, where `Path.expanduser` raises."""
+        return os.path.expanduser(self.path_edit.text().strip())  # noqa: PTH111
+
+    def _names_folder(self) -> bool:
+        text = self._typed_path()
+        ends = text.endswith((os.sep, os.altsep or os.sep)) or not Path(text).name
+        return bool(text) and (ends or os.path.isdir(text))  # noqa: PTH112 (Path's raises for a name that is too long)
 
     # -------------------------------------------------------------------------------------------------------- preview
 
@@ -196,6 +204,7 @@ class ExportDialog(QDialog):
         self._form.setRowVisible(self.cells, in_part)
         self._offer_parts()
         self._offer_moves()
+        self._tell_file()
         self.preview.wait()
         self._timer.start()
 
@@ -237,6 +246,19 @@ class ExportDialog(QDialog):
         path, _ = QFileDialog.getSaveFileName(self, self.tr("Export picture"), self.path_edit.text(), filters)
         if path:
             self.path_edit.setText(path)
+
+    def _tell_file(self) -> None:
+        """What endings there are, or why what is typed names no file."""
+        folder = self._names_folder()
+        words = (
+            self.tr("That is a folder: give a file's name in it")
+            if folder
+            else self.tr("Its ending decides: .png .svg .pdf .gif · numbers: .csv .npz")
+        )
+        self.file_words.setText(words)
+        self.file_words.setProperty("role", "problem" if folder else "muted")
+        self.file_words.style().unpolish(self.file_words)
+        self.file_words.style().polish(self.file_words)
 
     @Slot()
     def _on_accepted(self) -> None:
