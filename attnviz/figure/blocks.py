@@ -19,6 +19,7 @@ from attnviz.figure.fonts import draw_text, sized, text_width
 from attnviz.figure.form_diagram import LEAST_WIDTH, Sizes, form_height, paint_form
 from attnviz.figure.leak_map import LeakPlan, WhoSeesWhom, paint_leak_map
 from attnviz.figure.places import Box
+from attnviz.figure.plot_places import legend_of
 from attnviz.figure.plots import Plot, least_width, paint_plot
 from attnviz.figure.styles import Style
 from attnviz.figure.words import wrapped
@@ -148,13 +149,11 @@ class PlotBlock:
 
     def _around(self, width: float, unit: float) -> float:
         """What legend, axis and their words take."""
-        font, rows, x = sized(12 * unit), 0, math.inf
+        font, name = sized(12 * unit), self.plot.y_label
         labels = [one.label for one in self.plot.bars] + [one.label for one in self.plot.curves]
-        for label in filter(None, labels):
-            wide = 26 * unit + text_width(font, label)
-            rows, x = (rows + 1, 0.0) if x + wide > width else (rows, x)
-            x += wide + 16 * unit
-        lines = rows + 1 + bool(self.plot.y_label) + bool(self.plot.x_label)
+        words = [text_width(font, label) for label in labels if label]
+        legend = legend_of(words, text_width(font, name) if name else 0.0, width, unit)
+        lines = len(legend.lines) + 1 + bool(name and not legend.beside) + bool(self.plot.x_label)
         lines += sum(not mark.upright for mark in self.plot.marks)  # they may come to stand in the legend
         return (17 * lines + 6) * unit
 
