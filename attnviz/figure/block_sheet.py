@@ -205,6 +205,9 @@ def _with_room(blocks: Sequence[Block]) -> list[Block]:
         if isinstance(block, PlotBlock | TableBlock | CountsBlock | MapsBlock):
             others = tuple(one.words for one in blocks if isinstance(one, type(block)))
             block = replace(block, words=replace(block.words, others=others))  # noqa: PLW2901
+        if isinstance(block, TableBlock):
+            tables = tuple(one.table for one in blocks if isinstance(one, TableBlock))
+            block = replace(block, table=replace(block.table, others=tables))  # noqa: PLW2901
         if isinstance(block, MapsBlock) and isinstance(blocks[-1], MapsBlock):
             block = replace(block, like=replace(blocks[-1], words=block.words))  # noqa: PLW2901
         found.append(block)
