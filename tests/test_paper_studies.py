@@ -13,6 +13,7 @@ from attnviz import colour
 from attnviz.engine import Engine
 from attnviz.figure.cells import with_grounds
 from attnviz.figure.studies import drawing_of
+from attnviz.figure.studies.names import short_number
 from attnviz.figure_questions import question_of
 from attnviz.figures import PARTS, Figure
 from attnviz.frames import CellClass, Outline, shown_class
@@ -109,6 +110,11 @@ def test_no_word_is_cut_or_lies_over_another_and_nothing_leaves_the_sheet(qapp, 
 
 def pixels_of(image):
     return np.frombuffer(image.constBits(), np.uint32).reshape(image.height(), image.width()).copy()
+
+
+@pytest.mark.parametrize(("value", "words"), [(0.8, "0.80"), (0.83, "0.83"), (-0.5, "−0.50"), (0, "0"), (3e-8, "3e−8")])
+def test_numbers_below_1_have_two_decimals_alike(value, words):
+    assert short_number(value) == words
 
 
 @pytest.mark.parametrize(("size", "theme"), [("slide", "dark"), ("column", "print")])
