@@ -31,6 +31,7 @@ GAP: Final = 18.0
 _ROW: Final = 19.0  # of a table
 _WHOLE_UP_TO: Final = 12
 _FEW_ROWS: Final = 3
+_HIGHER: Final = 1.9  # times the least height of stacked and split heads, where there is room
 _LEFT = Qt.AlignmentFlag.AlignLeft
 
 Range = tuple[float, float]
@@ -310,7 +311,6 @@ class FormsBlock:
 
     sizes: Sizes
     name: str
-    lit: str = ""
     weight: float = 1.0
     part: str = ""
 
@@ -325,21 +325,23 @@ class FormsBlock:
         return 2 if width >= (2 * LEAST_WIDTH + GAP) * unit else 1
 
     def heights(self, width: float, unit: float) -> Range:
-        rows = 2 // self._columns(width, unit)
-        height = (rows * form_height(self.sizes) + (rows - 1) * GAP) * unit
-        return height, height
+        rows, high = 2 // self._columns(width, unit), form_height(self.sizes)
+        low, most = ((rows * each + (rows - 1) * GAP) * unit for each in (high, _HIGHER * high))
+        return low, most
 
     def worth(self, size: tuple[float, float], unit: float) -> float:
         return size[0] / unit
 
     def paint(self, painter: QPainter, box: Box, style: Style, unit: float, paper: Paper) -> None:
         del paper
-        columns, high = self._columns(box.width, unit), form_height(self.sizes)
+        columns = self._columns(box.width, unit)
+        rows = 2 // columns
+        high = (box.height / unit - (rows - 1) * GAP) / rows
         wide = (box.width / unit - (columns - 1) * GAP) / columns
         for place, form in enumerate(("stacked", "split")):
             row, column = divmod(place, columns)
             painter.save()
             painter.translate(box.x + column * (wide + GAP) * unit, box.y + row * (high + GAP) * unit)
             painter.scale(unit, unit)
-            paint_form(painter, (wide, high), form, self.sizes, style, lit=form == self.lit)  # type: ignore[arg-type]
+            paint_form(painter, (wide, high), form, self.sizes, style)  # type: ignore[arg-type]
             painter.restore()
