@@ -170,7 +170,8 @@ class BlocksDrawing(Drawing):
     def _paint_swatch(self, painter: QPainter, swatch: _Swatch, unit: float) -> None:
         box, side = swatch.box, _SMALL * unit
         square = QRectF(box.x, box.y + (box.height - side) / 2, side, side)
-        paint_swatch(painter, square, swatch.kind, self.style)
+        sides = (min(place.height / one.crop.size[0], place.width / one.crop.size[1]) for one, place in self.maps)
+        paint_swatch(painter, square, swatch.kind, self.style, cell=min(sides))
         painter.setPen(self.style.muted)
         left = side + 6 * unit
         rect = QRectF(box.x + left, box.y, box.width - left, box.height)
