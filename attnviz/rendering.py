@@ -1,4 +1,4 @@
-"""A picture, arrays or a spec file from a spec, without a window: what `attnviz render` and the export do."""
+"""A picture or a spec file from a spec, without a window: what `attnviz render` and the export do."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from attnviz.engine import ComputationError, Engine
 from attnviz.figure_questions import question_of, studied
 from attnviz.figures import Figure
 from attnviz.frames import Finished, Frame, Outline, Progress, RowQuestion, RowStory, Scale
-from attnviz.input_paths import told_from
 from attnviz.questions import Answer, Question
 from attnviz.remembered import remember
 from attnviz.session import Cell, Picture
@@ -33,13 +32,13 @@ from attnviz.spec import (
     stages_of,
     to_json,
 )  # fmt: skip
-from attnviz.spec.text import as_text, to_fields
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QImage
 
     from attnviz.figure.block_sheet import BlocksDrawing
     from attnviz.figure.drawing import Drawing
+    from attnviz.figure.marks import LegendEntry
     from attnviz.figure.sheet import PictureDrawing
 
 Shelf = MutableMapping[str, tuple[Question, Answer]]
@@ -187,7 +186,8 @@ def moving(
     What does not move stands still: words, maps, axes, and the colours of a number from draw to draw. ``step`` is told
     the share that is done of what is computed before the first one. Raises as `write_figure`.
     """
-    from attnviz.figure.drawing import PAINTING  # noqa: PLC0415 (Qt)
+    from attnviz.figure import marks  # noqa: PLC0415 (Qt)
+    from attnviz.figure.drawing import PAINTING  # noqa: PLC0415
     from attnviz.figure.studies import moving_drawings  # noqa: PLC0415
 
     if figure.animates in ("rounds", "exam"):
@@ -203,12 +203,16 @@ def moving(
         return
     among = [(outline_of(engine, state.spec, state.view, cancelled), state.spec) for state in states]
     scales: dict[str, Scale] = {}
-    for done, state in enumerate(states if figure.animates == "re-rolls" and figure.paper.bound is None else (), 1):
-        for panel, scale in _heads_drawing(state, engine, cancelled, among=among)[0].scales.items():
+    legends = []
+    for done, state in enumerate(states if figure.animates == "re-rolls" else (), 1):
+        drawing = _heads_drawing(state, engine, cancelled, among=among)[0]
+        legends.append(drawing.legend)
+        for panel, scale in drawing.scales.items() if figure.paper.bound is None else ():
             scales[panel] = joint([scale, scales.get(panel, scale)])
         step(done / len(states))
+    looks = marks.room_for(legends)
     for state in states:
-        yield _heads_drawing(state, engine, cancelled, among=among, scales=scales)
+        yield _heads_drawing(state, engine, cancelled, among=among, scales=scales, looks=looks)
 
 
 def _states(figure: Figure) -> list[Figure]:
@@ -271,8 +275,9 @@ def _heads_drawing(
     figure: Figure, engine: Engine, cancelled: Callable[[], bool],
     step: Callable[[float], object] = lambda _share: None, *,
     among: Sequence[tuple[Outline, AttentionSpec]] = (), scales: Mapping[str, Scale] | None = None,
+    looks: Sequence[LegendEntry] = (),
 ) -> tuple[PictureDrawing, tuple[str, ...]]:  # fmt: skip
-    """As `drawing_of`; ``among`` are all the pictures of an animation, ``scales`` those of its panels."""
+    """As `drawing_of`; ``among`` are all the pictures of an animation, ``scales`` and ``looks`` what they share."""
     from attnviz.figure import sheet  # noqa: PLC0415 (as above)
     from attnviz.figure.drawing import PAINTING  # noqa: PLC0415
 
@@ -297,7 +302,7 @@ def _heads_drawing(
     remarks = (*finished.notes, *finished.remarks) if finished is not None else ()
     if figure.paper.labels and not any(panel.row_labels for panel in laid_out.plan.panels):
         remarks = (*remarks, "this size has no room for the names of tokens: give more, or --no-caption")
-    return sheet.PictureDrawing(picture, laid_out, selected=selected, scales=scales), remarks
+    return sheet.PictureDrawing(picture, laid_out, selected=selected, scales=scales, looks=looks), remarks
 
 
 def _answer(
@@ -350,15 +355,6 @@ def outline_of(engine: Engine, spec: AttentionSpec, view: View, cancelled: Calla
             if isinstance(message, Outline):
                 return message
     raise Cancelled
-
-
-def write_arrays(
-    path: Path, spec: AttentionSpec, view: View, engine: Engine | None = None, *, folder: Path | None = None
-) -> None:  # fmt: skip
-    """Write every stage to an NPZ file that loads with ``allow_pickle=False``; ``folder`` is as in `write_figure`."""
-    with engine_or_own(engine) as working:
-        arrays = working.arrays(spec)
-    files.write_npz(path, arrays, as_text(told_from(folder or path.parent, to_fields(spec, view))))
 
 
 def write_spec(path: Path, spec: AttentionSpec, view: View) -> None:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
 from attnviz.cli.progress import progress
-from attnviz.figures import CROPPABLE, NUMBERS, PICTURES, Figure
-from attnviz.options.figure import clipped, figure_for, figure_options
+from attnviz.figures import NUMBERS, PICTURES, Figure
+from attnviz.options.figure import clipped, figure_for, figure_options, said
+from attnviz.options.used import check_used
 from attnviz.screens import use_offscreen
 from attnviz.spec import AttentionSpec, MaskFile, SpecError
 
@@ -64,7 +65,7 @@ def render_command(leave: Callable[..., object], say: Callable[[str], object]) -
                 raise click.UsageError(f"--{name} belongs to a deck: give DECK.toml too")
         _check_outputs(image, data, save_spec)
         figure = figure_for(options)
-        _check_used(figure, options)
+        check_used(figure, options)
         if options["animates"] is not None and (image is None or image.suffix.lower() != ".gif"):
             raise click.UsageError(f"--animate {figure.animates} is for a GIF: give --image FILE.gif")
         figure = clipped(figure)
@@ -79,13 +80,6 @@ def render_command(leave: Callable[..., object], say: Callable[[str], object]) -
         return 0
 
     return render
-
-
-def _check_used(figure: Figure, options: Mapping[str, Any]) -> None:
-    """Refuse what this kind of figure would leave aside without a word."""
-    for name, kinds in ("rows", CROPPABLE), ("cols", CROPPABLE), ("beside", ("a-b", "difference", "row")):
-        if options[name] not in (None, ()) and figure.shows not in kinds:
-            raise click.UsageError(f"--{name} is for --shows {', '.join(kinds)}, not {figure.shows}: leave it out")
 
 
 def _check_outputs(image: Path | None, data: Path | None, save_spec: Path | None) -> None:
@@ -113,7 +107,7 @@ def _write(
     from attnviz.engine import Engine
 
     engine = Engine(budget_bytes=memory)
-    shelf: dict[str, Any] = {}  # a study of both is run once
+    shelf: dict[str, Any] = {}  # a study of both is run once, unless numbers are of cells and pixels of several
     if data is not None:
         with progress(data.name) as tell:
             number_files.write_numbers(
@@ -139,7 +133,7 @@ def _render_deck(
 ) -> int:  # fmt: skip
     from attnviz.cli.scene import render_deck
 
-    given = [name for name, value in options.items() if value not in (None, ())]
+    given = list(said(options))
     if any(path is not None for path in others) or given:
         flags = given or [n for n, path in zip(("image", "data", "save-spec"), others, strict=True) if path is not None]
         raise click.UsageError(f"a deck says itself what it draws: leave --{flags[0].replace('_', '-')} out")

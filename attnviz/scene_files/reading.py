@@ -12,6 +12,7 @@ from attnviz.figures import Figure
 from attnviz.files import FileProblem
 from attnviz.options.figure import figure_for
 from attnviz.options.spec import FileError, is_script, with_options
+from attnviz.options.used import check_used
 from attnviz.scene_files.keys import KEY_OF, KEYS, KINDS, SOURCES, known, nearest
 from attnviz.scene_files.names import check_name, same_file
 from attnviz.scene_files.values import option_value
@@ -130,8 +131,11 @@ def _figure(
         taken = f"the figure of line {lines[same]} has this name too"
         raise _Wrong((*here, "file"), f"file is {_short(name)}, but {taken}: give each a name of its own")
     own = _options({key: value for key, value in table.items() if key != "file"}, here, folder)
+    if "animates" in own and not name.lower().endswith(".gif"):
+        raise _Wrong((*here, "animate"), f"animate is for a GIF, but file is {_short(name)}: give a name in .gif")
     try:
         figure = figure_for({**_NOTHING, **_without(shared, own), **own}, idle_fill=True)
+        check_used(figure, own)  # what holds for all is for those that can have it
     except (SpecError, FileProblem) as error:
         if isinstance(error, FileProblem | FileError) or isinstance(error.__cause__, FileProblem):
             return DeckFigure(name, lines[place], None, str(error))
@@ -144,8 +148,11 @@ def _options(table: dict[str, Any], here: Keys, folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in table.items():
         key = known(name)
+        if key is None and name == "file":  # of a figure's own table it has been taken
+            raise _Wrong((*here, name), "file is of one figure: write it below [[figure]], a name of its own for each")
         if key is None:
-            raise _Wrong((*here, name), f"unknown key {_short(name)}: {nearest(name)}")
+            meant = nearest(name, *(["file"] if here[0] == _TABLE else []))
+            raise _Wrong((*here, name), f"unknown key {_short(name)}: {meant}")
         field = str(key.option.name)
         if field in found:
             raise _Wrong((*here, name), f"{name} says again what another key of this table says: leave one out")
