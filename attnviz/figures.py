@@ -116,6 +116,14 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
             if getattr(self.question, field, None) is not None:
                 raise SpecError(field, f"the question has {LINES[field]} of its own: give them to the figure's view")
 
+    @property
+    def head(self) -> int:
+        """The head that a study of one looks at: its question's, else the figure's first, the view's, or the first."""
+        asked: int | None = getattr(self.question, "head", None)
+        if asked is not None:
+            return asked
+        return min(self.heads[0] if self.heads else self.view.head or 0, self.spec.num_heads - 1)
+
     def moments(self, count: int) -> list[int]:
         """Which of 1 to ``count`` an animation shows: at most `frames`, evenly apart, the last one among them."""
         return sorted({-(-count * n // self.frames) for n in range(1, self.frames + 1)})

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from attnviz import colour, rendering
 from attnviz.engine import Engine
-from attnviz.figure import paint, plots
+from attnviz.figure import paint, plots, tables
 from attnviz.figures import Figure
 from attnviz.frames import CellClass, Scale
 from attnviz.questions.exam import ExamQuestion
@@ -46,10 +46,10 @@ def plotted(monkeypatch):
     """Of each plot that is painted its area, the extents of its axes, and its legend."""
     noted, real = [], plots._Painting._paint_legend
 
-    def legend(painting, rows):
-        words = [(entry.label, x) for row in rows for entry, x in row]
+    def legend(painting, entries, places):
+        words = [(entries[number].label, x) for line in places.lines for number, x in line]
         noted.append((painting.area.getRect(), painting.x_axis.extent, painting.y_axis.extent, words))
-        real(painting, rows)
+        real(painting, entries, places)
 
     monkeypatch.setattr(plots._Painting, "_paint_legend", legend)
     return noted
@@ -94,6 +94,12 @@ def test_studies_stay_where_they_are(engine, plotted, figure, paper):
         plot = next(block.plot for block, _ in drawings[-1]._plan.placed if hasattr(block, "plot"))
         largest = max(np.max(curve.y) for curve in plot.curves if len(curve.y))
         assert largest < high < 1.2 * largest
+        blocks = [next(block for block, _ in one._plan.placed if block.part == "table") for one in drawings]
+        only(tables.column_widths(block.table, 300) for block in blocks)  # though words come with the last
+        assert [entry.text for line in blocks[0].table.lines for entry in line[-1:]] == ["is learning"] * 2
+        assert [line[-1].text for line in blocks[-1].table.lines][1] != "is learning"
+        steps = [block.plot.curves[0].x.tolist() for one in drawings for block, _ in one._plan.placed[:1]]
+        assert steps == [[0], [0, 5, 10], [0, 5, 10, 15]]  # from before the first step
     elif paper == SMALL:
         areas, across, up, _ = zip(*plotted, strict=True)
         assert (only(areas), only(across), only(up)) == (areas[0], (-0.6, 5.6), (0, 1))

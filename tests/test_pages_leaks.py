@@ -9,6 +9,7 @@ import leaky_modules
 import numpy as np
 import pytest
 from answered_pages import Asked, shown, snapshot_of
+from paper_words import WordPainter, outside, overlapping
 from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QImage, QPainter
 
@@ -355,7 +356,7 @@ def test_red_is_what_must_not_move_and_only_that(style):
 
 
 @pytest.mark.parametrize(("length", "size"), [(2, 200), (6, 240), (33, 500), (128, 420), (300, 360)])
-def test_every_cell_of_a_map_is_where_the_plan_says(length, size):
+def test_every_cell_of_a_map_is_where_the_plan_says(qapp, length, size):
     moved = np.zeros((length, length))
     moved[1, 0] = 1e9
     moved[0, length - 1] = 1e9
@@ -378,6 +379,22 @@ def test_every_cell_of_a_map_is_where_the_plan_says(length, size):
             assert (colour.red() > colour.blue() + 60) is red
             assert (colour.blue() > colour.red() + 60) is not red
     assert plan.cell_at(QPointF(QPoint(0, 0))) is None
+
+
+@pytest.mark.parametrize("size", [300, 420, 640])
+def test_every_column_is_named_slanted_where_names_are_wider_than_cells(qapp, size):
+    tokens = ("Your", "journey", "starts", "with", "one", "step")
+    reading = Reading("cpu", "float64", 1.0, "clean", length=6, moved=np.zeros((6, 6)), hidden=np.eye(6, dtype=bool))
+    image = QImage(size, size, QImage.Format.Format_RGB32)
+    painter = WordPainter(image)
+    paint_leak_map(painter, QRectF(0, 0, size, size), reading, LIGHT, tokens)
+    painter.end()
+    plan = LeakPlan.of(QRectF(0, 0, size, size), reading, tokens)
+    above = [text for text, ink in painter.words if ink.boundingRect().bottom() < plan.cells.top()]
+    assert {*tokens} <= {*above}
+    assert overlapping(painter.words) == []
+    assert outside(painter.words, (size, size), 0) == []
+    assert plan.slanted == (size < 420)
 
 
 def test_check_writes_the_map(tmp_path, capsys):

@@ -101,13 +101,15 @@ def _edged(area: Box, subject: Subject, count: int, unit: float, px: float) -> l
     ]
 
 
-def edges_of(subject: Subject, width: float, px: float, unit: float, *, slanted: bool) -> tuple[float, float, float]:
+def edges_of(
+    subject: Subject, width: float, px: float, unit: float, *, slanted: bool, most: float = 0.2
+) -> tuple[float, float, float]:  # fmt: skip
     """What names along a grid's edges take at the left and above, and how far slanted ones lean beyond the last map.
 
-    They are ``px`` pixels high, the grid with them ``width`` pixels wide.
+    They are ``px`` pixels high, the grid with them ``width`` pixels wide; rows' names take a share of ``most`` of it.
     """
     gap = 6 * unit
-    left = min(subject.row_ems * px, width * 0.2) + gap
+    left = min(subject.row_ems * px, width * most) + gap
     length = min(subject.column_ems, SLANTED_EMS) * px if slanted else 0.0
     return left, SIN * length + COS * px + gap if slanted else px * 1.6, COS * length
 

@@ -122,8 +122,8 @@ def paint_legend(
     n_rows, n_cols = map_shape(outline)
     top, bottom, left, right = window or (0.0, float(n_rows), 0.0, float(n_cols))
     place = plan.panels[0].map_rect
-    side = min(place.height / (bottom - top), place.width / (right - left))
-    marked = coarsest.level == 1 and side >= cells.hatched_from(style)
+    cell = min(place.height / (bottom - top), place.width / (right - left))
+    marked = coarsest.level == 1 and cell >= cells.hatched_from(style)
     side, line = LEGEND_PX * unit, plan.line
     entries = marks.legend_entries(picture, present_only=present_only)
     room = room or entries
@@ -134,7 +134,7 @@ def paint_legend(
         if y + line > plan.legend.bottom + 1:
             break
         swatch = QRectF(plan.legend.x + left, y + (line - side) / 2, side, side)
-        cells.paint_swatch(painter, swatch, entry.kind, style, marked=marked)
+        cells.paint_swatch(painter, swatch, entry.kind, style, marked=marked, cell=cell)
         painter.setPen(style.muted)
         text_x = swatch.right() + _SWATCH_GAP * unit
         draw_text(painter, QRectF(text_x, y, plan.legend.right - text_x, line), _LEFT, entry.text)
