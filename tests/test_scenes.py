@@ -103,6 +103,17 @@ def attnviz(*arguments, folder, **settings):
     )  # fmt: skip
 
 
+def test_mistakes_are_lines_before_anything_is_drawn(tmp_path, capfd):
+    deck = tmp_path / "d.toml"
+    deck.write_text('[[figure]]\nfile = "1.png"\nstage = "nope"\n[[figure]]\nfile = "2.png"\nmask = "nine"\n')
+    with pytest.raises(scene_files.SceneProblem, match="2 mistakes; nothing is drawn"):
+        cli_scene.render_deck(deck, tmp_path / "out")
+    one, other = capfd.readouterr().err.splitlines()
+    assert one.startswith("attnviz: d.toml, line 3: stage is 'nope'")
+    assert other.startswith("attnviz: d.toml, line 6: mask is 'nine'")
+    assert not (tmp_path / "out").exists()
+
+
 def test_what_fails_is_told_at_the_end_and_the_others_are_made(qapp, tmp_path, capfd):
     long = "x" * 250 + ".png"
     too_long = "猫" * 100 + ".png"

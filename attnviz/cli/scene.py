@@ -50,12 +50,22 @@ def render_deck(
 
     ``only`` chooses by name, * for anything. ``jobs`` pictures are made at a time, each by one thread that computes,
     so that their number changes no picture; ``memory`` in bytes is shared by them. Progress, remarks and failures are
-    lines on stderr. Returns the exit status: 0, or 1 where a figure failed. Raises `SpecError` for a wrong deck and
-    `FileProblem` where ``out`` is no folder.
+    lines on stderr. Returns the exit status: 0, or 1 where a figure failed. Raises `SpecError` for a wrong deck,
+    after a line for each of several mistakes, and `FileProblem` where ``out`` is no folder.
     """
     from attnviz import scene_files
 
-    found = scene_files.read(deck)
+    try:
+        found = scene_files.read(deck)
+    except scene_files.SceneProblem as problem:
+        if not problem.others:
+            raise
+        for one in (problem, *problem.others):
+            _say(str(one))
+        count = len(problem.others) + 1
+        first = "the first " if count == scene_files.MOST_TOLD else ""
+        why = f"{first}{count} mistakes; nothing is drawn before they are mended"
+        raise scene_files.SceneProblem(deck.name, None, why) from None
     chosen = [one for one in found.figures if only is None or fnmatchcase(one.file, only)]
     if not chosen:
         some = ", ".join(one.file for one in found.figures[:5])
