@@ -11,7 +11,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from attnviz.figure_questions import STUDY_OF, question_of, studied
-from attnviz.figures import PICTURES, Figure, Shows, whole
+from attnviz.figures import PICTURES, Figure, Shows, rerolled_view, whole
 from attnviz.input_paths import placed
 from attnviz.questions import Question
 from attnviz.questions.compare import CompareQuestion
@@ -73,6 +73,7 @@ def of_figure(figure: Figure) -> SavedSession:
     said: dict[str, Any] = {} if question is None else {"question": question}
     if isinstance(question, CompareQuestion):
         spec, said["pinned"] = question.b, (question.a, _fitting(all_cells, question.a))
+        said["comparing"] = "difference" if figure.shows == "difference" else "side"
     elif figure.beside is not None and figure.shows == "row":  # the state before
         said["pinned"] = figure.beside, _fitting(all_cells, figure.beside)
     if row is not None:
@@ -91,7 +92,8 @@ def _asked(figure: Figure) -> Question | None:
 
 def _in_sight(figure: Figure, question: Question | None) -> tuple[AttentionSpec, View, int | None]:
     """The spec, view and row with which a window asks ``question``: pages have no controls of their own for these."""
-    spec, view, row = figure.spec, figure.view, figure.row
+    spec, row = figure.spec, figure.row
+    view = rerolled_view(figure) if figure.animates == "re-rolls" else figure.view
     if len(figure.heads) == 1 or (figure.heads and figure.shows != "heads"):
         view = replace(view, head=figure.heads[0])
     if row is None and figure.shows in _OF_LAST_ROW:

@@ -14,7 +14,7 @@ from attnviz import files
 from attnviz.colour import joint
 from attnviz.engine import ComputationError, Engine
 from attnviz.figure_questions import question_of, studied
-from attnviz.figures import Figure
+from attnviz.figures import Figure, rerolled_view
 from attnviz.frames import Finished, Frame, Outline, Progress, RowQuestion, RowStory, Scale
 from attnviz.questions import Answer, Question
 from attnviz.remembered import remember
@@ -220,9 +220,7 @@ def _states(figure: Figure) -> list[Figure]:
     if figure.animates == "re-rolls":
         if not spec.drops:
             raise SpecError("animates", "re-rolls draw dropout again: give --train and --dropout too")
-        dropped = f"dropped_{spec.dropout_site}"
-        after = stages_of(spec)[stages_of(spec).index(dropped) :]
-        view = view if view.stage in after else replace(view, stage=dropped)
+        view = rerolled_view(figure)
         seeds = range(spec.dropout_seed, min(spec.dropout_seed + figure.frames, MAX_SEED + 1))
         return [replace(figure, spec=edited(spec, dropout_seed=seed), view=view) for seed in seeds]
     return [figure]
