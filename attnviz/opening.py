@@ -30,6 +30,14 @@ REMEMBERING: Final = (*PICTURES, ".npz")
 """Endings of the files that remember a figure, of which ``.npz`` may also be no more than arrays."""
 OPENABLE: Final = frozenset({SUFFIX, ".json"}) | ARRAYS | set(PICTURES)
 
+_FORGETFUL: Final = f"a picture of this kind remembers nothing: give one that attnviz wrote ({', '.join(PICTURES)})"
+_NEVER: Final = {
+    **dict.fromkeys((".jpg", ".jpeg", ".webp", ".bmp", ".tif", ".tiff"), _FORGETFUL),
+    ".toml": "this is a deck or a lesson: attnviz render {0} --out FOLDER makes a deck's pictures, "
+    "attnviz --lesson {0} opens a lesson",
+}
+"""What to say of files that hold no state, by their ending."""
+
 _PAGE_OF: Final[dict[Shows, Page]] = {
     "a-b": "compare", "difference": "compare", "gallery": "masks", "row": "row", "dropout": "dropout",
     "heads-study": "heads", "rounds": "rounds", "exam": "exam", "future-share": "ahead", "forms": "forms",
@@ -50,6 +58,8 @@ def read(path: Path) -> SavedSession:
 
         return of_figure(recall(path if suffix == ".npz" else _content(path, MOST_OF_A_FILE), path.parent))
     text = _content(path, MAX_BYTES)
+    if suffix in _NEVER:
+        raise SpecError("file", _NEVER[suffix].format(path))
     if is_session(text) or suffix == SUFFIX:
         saved = from_text(text)
     else:

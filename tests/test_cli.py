@@ -427,8 +427,12 @@ WRONG = [
     (["render", "--image", "picture"], "give a name that ends in .png"),
     (["render", "--data", "d.txt"], "write .npz"),
     (["render", "--image", "x.png", "--spec", "."], "that is a folder"),
+    (["nowhere.png"], "cannot read nowhere.png: there is no such file; give the path of a picture that attnviz wrote"),
+    (["render", "a.png", "--image", "b.png"], "'a.png' is no deck, which ends in .toml: give --spec a.png"),
+    (["render", "--shows", "difference", "--image", "a.png"], "the other one, such as --beside mask=none"),
+    (["render", "--stage", "dropped_weights", "--image", "a.png"], "; give --train --dropout 0.5 for dropped_weights"),
     (["nowhere.json"], "cannot read nowhere.json: there is no such file; give the path"),
-    (["nowhere"], "'nowhere' is neither a command (render, devices, study, check, code, scene) nor a file"),
+    (["nowhere"], "'nowhere' is neither a command (window, render, devices, study, check, code, scene) nor a file"),
     (["no\0where"], "neither a command"),
     (["--heads", "0"], "--heads is 0"),
 ]
@@ -443,6 +447,20 @@ def test_wrong_arguments_end_with_2_and_one_line(arguments, words, capsys, tmp_p
     assert err.startswith("attnviz: ")
     assert err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("x.jpg", "a picture of this kind remembers nothing: give one that attnviz wrote (.png,"),
+     ("x.toml", "attnviz render x.toml --out FOLDER makes a deck's pictures")],
+)  # fmt: skip
+def test_a_file_that_holds_no_state_is_told_what_it_is(name, words, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_bytes(b"\xff\xd8")
+    assert cli.run([name]) == 2
+    err = capsys.readouterr().err
+    assert words in err
+    assert "codec" not in err
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b'{"heads": 2}', b'{"version": 99}', b"[]", b"null"])

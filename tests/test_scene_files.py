@@ -141,7 +141,7 @@ def test_files_are_those_beside_the_deck(tmp_path):
         ('{ mask = "none" }', '{ maks = "none" }', 15, "beside has an unknown key 'maks': did you mean mask?"),
         ('{ mask = "none" }', '{ heads = 0 }', 15, "heads is 0: give a whole number"),
         ('{ mask = "none" }', '"none"', 15, 'give a table, such as beside = { mask = "none" }'),
-        ('beside = { mask = "none" }\n', "", 12, "difference compares two states"),
+        ('beside = { mask = "none" }\n', "", 12, 'the other one, such as beside = { mask = "none" }'),
         ("rows = [0, 2]", "rows = [2, 2]", 16, "rows is 2:2: the end must lie beyond the start"),
         ("rows = [0, 2]", "rows = [0]", 16, "give the first one and the end, such as [0, 64]"),
         ("rows = [0, 2]", f'size = "{"9" * 400}x9"', 16, "a side has at most 32,767 pixels"),

@@ -86,7 +86,7 @@ def window(file: str | None, **options: Any) -> int:
         if options["spec_file"] is not None:
             raise SpecError("file", "FILE and --spec are two spec files: give one")
         if not Path(file).suffix and not os.path.lexists(file):
-            known = ", ".join(name for name in commands.commands if name != "window")
+            known = ", ".join(commands.commands)
             raise FileError("file", f"{file!r} is neither a command ({known}) nor a file: give one of them")
         options["spec_file"] = file
     asked = asked_session(options)

@@ -12,8 +12,10 @@ import click
 
 from attnviz.cli.progress import progress
 from attnviz.figures import COMPARING, CROPPABLE, NUMBERS, PICTURES, Figure
+from attnviz.opening import REMEMBERING
 from attnviz.options.figure import clipped, figure_for, figure_options, said
 from attnviz.screens import use_offscreen
+from attnviz.session_files import SUFFIX
 from attnviz.spec import AttentionSpec, MaskFile, SpecError
 
 _LEAST_MEMORY: Final = 1_000_000
@@ -139,6 +141,8 @@ def _render_deck(
 ) -> int:  # fmt: skip
     from attnviz.cli.scene import render_deck
 
+    if Path(deck).suffix.lower() in (*REMEMBERING, ".json", SUFFIX):
+        raise click.UsageError(f"{deck!r} is no deck, which ends in .toml: give --spec {deck}")
     given = list(said(options))
     if any(path is not None for path in others) or given:
         flags = given or [n for n, path in zip(("image", "data", "save-spec"), others, strict=True) if path is not None]

@@ -7,12 +7,13 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, Final, TypeVar, get_args
 
 import click
 import msgspec
 
 from attnviz import opening
+from attnviz.figures import PICTURES
 from attnviz.matrices import parse_matrix
 from attnviz.session_files import SavedSession
 from attnviz.spec import (
@@ -145,8 +146,9 @@ class _Lesson(click.ParamType[str]):
     name = f"{'|'.join(LESSONS)}|FILE.toml"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if value in LESSONS or str(value).lower().endswith(".toml"):
-            return str(value)
+        named = str(value).lower()
+        if named in LESSONS or named.endswith(".toml"):
+            return named if named in LESSONS else str(value)
         return self.fail(f"{value!r} is no lesson: give {', '.join(LESSONS)} or a .toml file", param, ctx)
 
 
@@ -235,7 +237,9 @@ def _unread(path: str, error: OSError | ValueError) -> str:
 
     if not isinstance(error, FileNotFoundError | NotADirectoryError):
         return str(files.read_problem(Path(path), error)) if isinstance(error, OSError) else f"cannot read {path!a}"
-    return f"cannot read {path}: there is no such file; give the path of a spec that was saved"
+    kinds = {".attnviz": "a session that was saved", **dict.fromkeys(PICTURES, "a picture that attnviz wrote")}
+    kind = kinds.get(Path(path).suffix.lower(), "a spec that was saved")
+    return f"cannot read {path}: there is no such file; give the path of {kind}"
 
 
 def asked_session(options: dict[str, Any]) -> SavedSession | None:
@@ -413,6 +417,11 @@ _OTHER_OPTIONS = ("step", "masks", "row")
 """Options that are no fields of a spec or view; a complaint that begins with one as its field means the option."""
 
 
+OTHER_STATE: Final = "--beside mask=none"
+DROPPING: Final = "--train --dropout 0.5"
+"""Examples in sentences, which decks write otherwise."""
+
+
 def with_options(error: SpecError) -> str:
     """The sentence of ``error`` with the options that were typed in place of the names of fields."""
     sentence = str(error)
@@ -425,6 +434,10 @@ def with_options(error: SpecError) -> str:
     sentence = re.sub(rf"(?<![^\s(])({fields})(?![^\s,:;)])", lambda found: _flag(found[1]), sentence)
     if re.search(r", but this source (has none|fixes it)", sentence):
         sentence += f"; leave {_flag(error.field)} out"
+    if error.field == "beside" and sentence.endswith("the other one"):
+        sentence += f", such as {OTHER_STATE}"
+    if error.field == "stage":
+        sentence = sentence.replace("give training and dropout", f"give {DROPPING}")
     return sentence
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from attnviz.figures import Figure
 from attnviz.files import FileProblem
 from attnviz.options.figure import figure_for
-from attnviz.options.spec import FileError, is_script, with_options
+from attnviz.options.spec import DROPPING, OTHER_STATE, FileError, is_script, with_options
 from attnviz.scene_files.keys import KEY_OF, KEYS, KINDS, SOURCES, known, nearest
 from attnviz.scene_files.names import check_name, same_file
 from attnviz.scene_files.values import option_value
@@ -29,6 +29,7 @@ MOST_TOLD: Final = 20
 
 _TABLE: Final = "figure"
 _DASHES: Final = re.compile(r"(?<![^\s(\[\"'])--(?=[a-z])")
+_EXAMPLES: Final = {OTHER_STATE: 'beside = { mask = "none" }', DROPPING: "train = true and dropout = 0.5"}
 _NOTHING: Final[dict[str, Any]] = {
     str(key.option.name): () if key.option.multiple else None for key in KEYS.values()
 }  # fmt: skip
@@ -254,7 +255,10 @@ def _inside(table: dict[str, Any], name: str) -> dict[str, Any]:
 
 def _said(error: SpecError) -> str:
     """The sentence of ``error`` in a deck's words."""
-    return _DASHES.sub("", with_options(error))
+    sentence = with_options(error)
+    for typed, written in _EXAMPLES.items():
+        sentence = sentence.replace(typed, written)
+    return _DASHES.sub("", sentence)
 
 
 def _short(word: Any) -> str:
