@@ -15,6 +15,7 @@ import reference as ref
 from attnviz import cli
 from attnviz.cli import render as cli_render
 from attnviz.figures import Figure
+from attnviz.options.spec import changed
 from attnviz.remembered import recall
 from attnviz.spec import (
     FIELDS,
@@ -447,6 +448,16 @@ def test_wrong_arguments_end_with_2_and_one_line(arguments, words, capsys, tmp_p
     assert err.startswith("attnviz: ")
     assert err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_help_says_values_as_they_are_typed_and_what_studies_take(capsys):
+    assert cli.run(["--help"]) == 0
+    assert "...\n" not in capsys.readouterr().out.split("Commands:")[1]
+    assert cli.run(["render", "--help"]) == 0
+    told = capsys.readouterr().out
+    for words in ("journey|cat-eats-fish|one-class|FILE.toml", "N|all", "sums, errors, vanished, maps\n", "draws=1000"):
+        assert words in told
+    assert changed(make_spec(), {"lesson": "CAT-EATS-FISH"}).source == Lesson(name="cat-eats-fish")
 
 
 @pytest.mark.parametrize(

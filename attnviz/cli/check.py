@@ -37,7 +37,8 @@ def check_command(
     """The command ``check``. ``read_spec`` gives (spec, view) for the options of a spec, None where none is given."""
 
     @click.command(
-        "check", epilog="Exit status: 0 clean, 1 a leak in the code, NaN or not --against, 2 usage, 3 not tested.",
+        "check", short_help="Test whether attention leaks the future.",
+        epilog="Exit status: 0 clean, 1 a leak in the code, NaN or not --against, 2 usage, 3 not tested.",
         help="Test attention for leaks, on each device and in each dtype: a spec, an nn.Module class, a function that "
         "returns one, or a function x -> y.",
     )  # fmt: skip
@@ -45,9 +46,9 @@ def check_command(
     @click.option("--arg", "arguments", multiple=True, metavar="NAME=VALUE", help="An argument of the constructor.")
     @click.option("--call", type=click.Choice(["x", "self"]), help="self: pass the input as q, k and v.")
     @click.option("--against", metavar="FILE.py:NAME", help="Compare with another: outputs and gradients, in eps.")
-    @click.option("--gradient", is_flag=True, help="Ask the derivatives too: one line more.")
-    @click.option("--scale", "input_scale", type=float, default=1.0, help="Standard deviation of the inputs (1).")
-    @click.option("--timeout", type=click.FloatRange(0.1, 86_400), default=60.0, help="Seconds for one line (60).")
+    @click.option("--gradient", is_flag=True, help="Test the derivatives too, and print their line.")
+    @click.option("--scale", "input_scale", type=float, default=1.0, help="Standard deviation of inputs (default: 1).")
+    @click.option("--timeout", type=click.FloatRange(0.1, 86_400), default=60.0, help="Seconds a line (default: 60).")
     @click.option("--image", type=click.Path(path_type=Path), help="Write the map of who sees whom as a PNG.")
     @click.option("--strict", is_flag=True, help="A leak in the arithmetic is exit status 1 too.")
     @click.option("--lines", "as_lines", is_flag=True, hidden=True)

@@ -71,8 +71,9 @@ def commands() -> None:
 
 
 @commands.command(
+    short_help="Open the window; this is the default.",
     help="Open the window, with a FILE or what the options describe (this is the default). FILE is a session, a "
-    "spec, a picture that remembers one, or queries and keys as --qk takes them."
+    "spec, a picture that remembers one, or queries and keys as --qk takes them.",
 )
 @click.argument("file", required=False)
 @spec_options

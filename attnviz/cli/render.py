@@ -13,7 +13,7 @@ import click
 from attnviz.cli.progress import progress
 from attnviz.figures import COMPARING, CROPPABLE, NUMBERS, PICTURES, Figure
 from attnviz.opening import REMEMBERING
-from attnviz.options.figure import clipped, figure_for, figure_options, said
+from attnviz.options.figure import clipped, figure_for, figure_options, said, studies_words
 from attnviz.screens import use_offscreen
 from attnviz.session_files import SUFFIX
 from attnviz.spec import AttentionSpec, MaskFile, SpecError
@@ -43,11 +43,11 @@ class Bytes(click.ParamType[int]):
 def render_command(leave: Callable[..., object], say: Callable[[str], object]) -> click.Command:
     """The command ``render``. ``leave`` ends the process on Ctrl+C, ``say`` writes a line on stderr."""
 
-    @click.command("render", help=_HELP)
+    @click.command("render", help=_HELP, short_help="Write a picture, its numbers or a spec.", epilog=studies_words())
     @click.argument("deck", required=False, metavar="[DECK.toml]")
     @click.option("--out", type=click.Path(path_type=Path), help="Folder for the pictures of a deck.")
     @click.option("--only", metavar="NAME", help="Only the pictures of a deck with this name; * stands for anything.")
-    @click.option("--jobs", type=click.IntRange(1, 64), help="So many pictures of a deck at a time.")
+    @click.option("--jobs", type=click.IntRange(1, 64), help="Pictures made at a time (default: one a core, up to 4).")
     @click.option("--image", type=click.Path(path_type=Path), help="Write a .png, .svg, .pdf or .gif.")
     @click.option("--data", type=click.Path(path_type=Path), help="Write the numbers: all (.npz), or a table (.csv).")
     @click.option("--save-spec", type=click.Path(path_type=Path), help="Write the spec as JSON.")

@@ -266,7 +266,10 @@ def _say(sentence: str) -> None:
 def scene_command(state_file: Callable[[], Path]) -> click.Command:
     """The command ``scene``; ``state_file`` says where the window's last session is kept."""
 
-    @click.command("scene", help="Print a deck for `attnviz render`: the last session as a start, or a lesson's deck.")
+    @click.command(
+        "scene", short_help="Print a deck: a list of pictures for render.",
+        help="Print a deck for `attnviz render`: the last session as a start, or a lesson's deck.",
+    )  # fmt: skip
     @click.option("--lesson", metavar="NAME", help="The deck of this lesson: cat-eats-fish or journey.")
     def scene(lesson: str | None) -> int:
         """Exit status after the deck is on stdout."""
