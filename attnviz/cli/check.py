@@ -235,7 +235,7 @@ def _against(
 
 
 def _write_image(path: Path, target: str, answer: LeakAnswer, plan: Plan) -> None:
-    """The map of the finest dtype's reading, with what it says above. The one thing here that needs Qt."""
+    """The map of the finest dtype's reading, below the verdict on all. The one thing here that needs Qt."""
     reading = next((r for r in answer.readings if r.moved is not None), None)
     if reading is None:
         click.echo("attnviz: nothing could be read, so there is no picture", err=True)
@@ -246,11 +246,13 @@ def _write_image(path: Path, target: str, answer: LeakAnswer, plan: Plan) -> Non
 
     from attnviz.cli import check_words
     from attnviz.figure.leak_map import write_leak_image
+    from attnviz.figure.studies.leaks import looks_words, verdict_words
 
     application = QGuiApplication.instance() or QGuiApplication(["attnviz"])
-    said = check_words.summary(answer, plan.scale, check_words.CLEAN)
-    lines = [f"{target} · {reading.device} {reading.dtype} · {plan.length} tokens", said[0]]
-    write_leak_image(path, reading, lines)
+    verdict, _ = verdict_words(answer, plan.scale)
+    notes = [looks_words(answer), *check_words.scale_notes(answer, plan.scale)]
+    map_ = f"The map: {reading.device} {reading.dtype}, {plan.length} tokens."
+    write_leak_image(path, reading, (target, verdict), [note for note in (*notes, map_) if note])
     del application
 
 
