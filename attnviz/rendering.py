@@ -293,6 +293,9 @@ def _heads_drawing(
     remarks = (*finished.notes, *finished.remarks) if finished is not None else ()
     if figure.paper.labels and not any(panel.row_labels for panel in laid_out.plan.panels):
         remarks = (*remarks, "this size has no room for the names of tokens: give more, or --no-caption")
+    axes = sheet.axes_left_out(laid_out.plan, outline.stage)
+    if axes:
+        remarks = (*remarks, f"this size has no room for the names of axes ({', '.join(axes)}): give more")
     return sheet.PictureDrawing(picture, laid_out, selected=selected, scales=scales), remarks
 
 
