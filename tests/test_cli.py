@@ -460,6 +460,25 @@ def test_help_says_values_as_they_are_typed_and_what_studies_take(capsys):
     assert changed(make_spec(), {"lesson": "CAT-EATS-FISH"}).source == Lesson(name="cat-eats-fish")
 
 
+def test_what_is_taken_otherwise_than_it_was_meant_is_said(capsys, tmp_path):
+    assert (
+        cli.run(["render", "--rows", "2:9", "--cols", "1:", "--size", "300x300", "--image", f"{tmp_path}/a.gif"]) == 0
+    )
+    err = capsys.readouterr().err
+    assert "--rows is 2:9, but the map ends at 6: drawn as 2:6\n" in err
+    assert "cols" not in err
+    assert "this GIF is one picture, which does not move: give --animate stages," in err
+
+
+def test_an_axis_that_has_no_room_for_its_name_has_none_and_that_is_said(capsys, tmp_path):
+    arguments = ["render", "--text", "the cat eats the fish", "--heads", "4", "--image", str(tmp_path / "a.svg")]
+    assert cli.run([*arguments, "--size", "8.5x3cm", "--real-text"]) == 0
+    assert "this size has no room for the names of axes (query): give more" in capsys.readouterr().err
+    drawn = (tmp_path / "a.svg").read_text(encoding="utf-8")
+    assert ">key<" in drawn
+    assert "…" not in drawn
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [("x.jpg", "a picture of this kind remembers nothing: give one that attnviz wrote (.png,"),

@@ -11,9 +11,9 @@ from typing import Any, Final
 import click
 
 from attnviz.cli.progress import progress
-from attnviz.figures import COMPARING, CROPPABLE, NUMBERS, PICTURES, Figure
+from attnviz.figures import ANIMATES, COMPARING, CROPPABLE, NUMBERS, PICTURES, Figure
 from attnviz.opening import REMEMBERING
-from attnviz.options.figure import clipped, figure_for, figure_options, said, studies_words
+from attnviz.options.figure import clipped, clipping_words, figure_for, figure_options, said, studies_words
 from attnviz.screens import use_offscreen
 from attnviz.session_files import SUFFIX
 from attnviz.spec import AttentionSpec, MaskFile, SpecError
@@ -69,10 +69,14 @@ def render_command(leave: Callable[..., object], say: Callable[[str], object]) -
         _check_used(figure, options)
         if options["animates"] is not None and (image is None or image.suffix.lower() != ".gif"):
             raise click.UsageError(f"--animate {figure.animates} is for a GIF: give --image FILE.gif")
-        figure = clipped(figure)
+        asked, figure = figure, clipped(figure)
+        for sentence in clipping_words(asked, figure):
+            say(f"--{sentence}")
         if options["mask_shape"] is not None:
             _check_mask_file(figure.spec)
         _write(figure, image, data, save_spec, memory, say)
+        if image is not None and image.suffix.lower() == ".gif" and figure.animates == "nothing":
+            say(f"this GIF is one picture, which does not move: give --animate {', '.join(ANIMATES[1:])}")
         spec = figure.spec
         dropped = f"dropped_{spec.dropout_site}"
         plain = image is not None and figure.shows == "heads" and figure.animates == "nothing"

@@ -196,13 +196,14 @@ class _Work:
 
     def _write(self, file: str, figure: Figure, engine: Engine) -> tuple[str, ...]:
         from attnviz import number_files, scene_files
-        from attnviz.options.figure import clipped
+        from attnviz.options.figure import clipped, clipping_words
 
-        figure = clipped(figure)
+        asked, figure = figure, clipped(figure)
         path = scene_files.place_in(self._folder, file)
-        return number_files.write_file(
+        remarks = number_files.write_file(
             path, figure, engine, progress=lambda share: self._said.put(_Reached(file, share)), folder=self._beside
         )  # fmt: skip
+        return (*clipping_words(asked, figure), *remarks)
 
 
 class _Telling(Protocol):

@@ -18,7 +18,7 @@ from attnviz.options.again import again, replaced
 from attnviz.options.kinds import Spoken
 from attnviz.options.spec import asked_for, changed, spec_options
 from attnviz.questions import Question
-from attnviz.spec import QUERY_KEY_STAGES, THEMES, SpecError, make_spec, parse_size
+from attnviz.spec import LINES, MAX_TOKENS, QUERY_KEY_STAGES, THEMES, SpecError, make_spec, parse_size
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -216,6 +216,16 @@ def _asked(question: Question, pairs: Mapping[str, Any]) -> Question:
             raise SpecError("ask", f"{name} is {text!r}: {error}") from None
     made: Question = replaced(question, given)
     return made
+
+
+def clipping_words(asked: Figure, drawn: Figure) -> tuple[str, ...]:
+    """What to say where ``drawn``, `clipped` from ``asked``, ends before the rows or columns that were named."""
+    spans = ((field, getattr(asked.view, field), getattr(drawn.view, field)) for field in LINES)
+    return tuple(
+        f"{field} is {span[0]}:{span[1]}, but the map ends at {cut[1]}: drawn as {cut[0]}:{cut[1]}"
+        for field, span, cut in spans
+        if span and cut and cut[1] < span[1] < MAX_TOKENS  # an open end is as large as any map
+    )
 
 
 def clipped(figure: Figure) -> Figure:
