@@ -285,5 +285,7 @@ def _round_step(least: float) -> float:
 
 
 def number_label(value: float) -> str:
-    """A short number with two significant digits and a true minus sign: "0.25", "−1.5", "1e−5"."""
+    """A short number with a true minus sign: "0.25", "−1.5", "1e−5"; two digits, of 100 to 9,999 every whole one."""
+    if 99.5 <= abs(value) < 9999.5:
+        return f"{value:.0f}".replace("-", "−")
     return f"{value:.2g}".replace("e-0", "e-").replace("e+0", "e").replace("-", "−") if value else "0"

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from attnviz import files, rendering, tables
 from attnviz.engine import Engine
-from attnviz.figure_questions import question_of
+from attnviz.figure_questions import question_of, studied
 from attnviz.figures import NUMBERS, Figure
 from attnviz.frames import Arrays, Crop
 from attnviz.input_paths import told_from
@@ -51,6 +51,7 @@ def write_numbers(
     and maps are PART_NAME in an .npz. ``cancelled`` is asked, and ``progress`` told, between heads, answers of a study
     and blocks of the file. Raises as `write_figure`.
     """
+    figure = studied(figure)  # of what moves, not of what stands in its place
     as_csv = path.suffix.lower() == ".csv"
     if as_csv and len(figure.parts) > 1:
         parts = ",".join(figure.parts)
@@ -111,7 +112,7 @@ class _Numbers:
         about = {"tokens": np.array(whole.tokens, np.str_), "spec": spec}
         if not figure.heads:
             return {**about, **whole.stages}
-        heads = np.array(sorted(figure.heads))
+        heads = np.array(figure.heads)
         picked = {
             name: values if name in JOINT_STAGES else values.take(heads, axis=-3)
             for name, values in whole.stages.items()

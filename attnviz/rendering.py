@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from attnviz.figure.block_sheet import BlocksDrawing
     from attnviz.figure.drawing import Drawing
+    from attnviz.figure.marks import LegendEntry
     from attnviz.figure.sheet import PictureDrawing
 
 Shelf = MutableMapping[str, tuple[Question, Answer]]
@@ -185,7 +186,8 @@ def moving(
     What does not move stands still: words, maps, axes, and the colours of a number from draw to draw. ``step`` is told
     the share that is done of what is computed before the first one. Raises as `write_figure`.
     """
-    from attnviz.figure.drawing import PAINTING  # noqa: PLC0415 (Qt)
+    from attnviz.figure import marks  # noqa: PLC0415 (Qt)
+    from attnviz.figure.drawing import PAINTING  # noqa: PLC0415
     from attnviz.figure.studies import moving_drawings  # noqa: PLC0415
 
     if figure.animates in ("rounds", "exam"):
@@ -201,12 +203,16 @@ def moving(
         return
     among = [(outline_of(engine, state.spec, state.view, cancelled), state.spec) for state in states]
     scales: dict[str, Scale] = {}
-    for done, state in enumerate(states if figure.animates == "re-rolls" and figure.paper.bound is None else (), 1):
-        for panel, scale in _heads_drawing(state, engine, cancelled, among=among)[0].scales.items():
+    legends = []
+    for done, state in enumerate(states if figure.animates == "re-rolls" else (), 1):
+        drawing = _heads_drawing(state, engine, cancelled, among=among)[0]
+        legends.append(drawing.legend)
+        for panel, scale in drawing.scales.items() if figure.paper.bound is None else ():
             scales[panel] = joint([scale, scales.get(panel, scale)])
         step(done / len(states))
+    looks = marks.room_for(legends)
     for state in states:
-        yield _heads_drawing(state, engine, cancelled, among=among, scales=scales)
+        yield _heads_drawing(state, engine, cancelled, among=among, scales=scales, looks=looks)
 
 
 def _states(figure: Figure) -> list[Figure]:
@@ -267,8 +273,9 @@ def _heads_drawing(
     figure: Figure, engine: Engine, cancelled: Callable[[], bool],
     step: Callable[[float], object] = lambda _share: None, *,
     among: Sequence[tuple[Outline, AttentionSpec]] = (), scales: Mapping[str, Scale] | None = None,
+    looks: Sequence[LegendEntry] = (),
 ) -> tuple[PictureDrawing, tuple[str, ...]]:  # fmt: skip
-    """As `drawing_of`; ``among`` are all the pictures of an animation, ``scales`` those of its panels."""
+    """As `drawing_of`; ``among`` are all the pictures of an animation, ``scales`` and ``looks`` what they share."""
     from attnviz.figure import sheet  # noqa: PLC0415 (as above)
     from attnviz.figure.drawing import PAINTING  # noqa: PLC0415
 
@@ -296,7 +303,7 @@ def _heads_drawing(
     axes = sheet.axes_left_out(laid_out.plan, outline.stage)
     if axes:
         remarks = (*remarks, f"this size has no room for the names of axes ({', '.join(axes)}): give more")
-    return sheet.PictureDrawing(picture, laid_out, selected=selected, scales=scales), remarks
+    return sheet.PictureDrawing(picture, laid_out, selected=selected, scales=scales, looks=looks), remarks
 
 
 def _answer(

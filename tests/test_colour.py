@@ -118,6 +118,11 @@ def test_ticks_of_a_log_scale_are_decades():
     assert [label for _, label in colour.quantity_ticks(scale)] == ["0.0001", "0.001", "0.01", "0.1", "1"]
 
 
+def test_ticks_are_written_as_cells_write_their_numbers():
+    said = {100.0: "100", -125.0: "−125", 9999.0: "9999", 10_000.0: "1e4", 0.25: "0.25", 1e-5: "1e−5", 0.0: "0"}
+    assert {value: colour.number_label(value) for value in said} == said
+
+
 # ----------------------------------------------------------------------------------------------------------- pixels
 
 

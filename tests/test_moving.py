@@ -8,11 +8,22 @@ from msgspec.structs import replace
 
 from attnviz import colour, rendering
 from attnviz.engine import Engine
-from attnviz.figure import plots
+from attnviz.figure import paint, plots
 from attnviz.figures import Figure
 from attnviz.frames import CellClass, Scale
 from attnviz.questions.exam import ExamQuestion
-from attnviz.spec import Lesson, PadLeft, Paper, RandomEmbeddings, SpecError, Text, View, edited, make_spec
+from attnviz.spec import (
+    Lesson,
+    PadLeft,
+    Paper,
+    RandomEmbeddings,
+    SpecError,
+    Text,
+    TypedScores,
+    View,
+    edited,
+    make_spec,
+)
 
 pytestmark = pytest.mark.usefixtures("qapp")
 
@@ -114,6 +125,22 @@ def test_stages_stay_where_they_are(engine):
     only(drawing._sheet.plan for drawing in drawings)
     given = replace(SMALL, title="What each step of attention does to the numbers", width=420)
     only(one._sheet.plan for one in drawings_of(Figure(spec=spec, animates="stages", paper=given), engine))
+
+
+@pytest.mark.parametrize("bound", [None, 2.0])
+def test_each_look_of_a_draw_has_its_place_in_the_legend(engine, monkeypatch, bound):
+    """A zero that is dropped in one draw leaves its room in the legend empty there."""
+    matrix, swatches = ((100.0, 0.0, -5.0), (0.001, 2.0, 1.0), (0.5, 0.5, -np.inf)), []
+    monkeypatch.setattr(
+        paint.cells, "paint_swatch", lambda _on, box, kind, *_, **__: swatches[-1].update({kind: box.x()})
+    )
+    spec = make_spec(TypedScores(scores=matrix), dropout=0.5, training=True)
+    figure = Figure(spec=spec, animates="re-rolls", frames=4, paper=replace(SMALL, bound=bound))
+    for drawing in drawings_of(figure, engine):
+        swatches.append({})
+        rendering.image_of(drawing, figure.paper)
+    assert {CellClass.ZERO in one for one in swatches} == {True, False}
+    only(one[CellClass.DROPPED] for one in swatches)
 
 
 @pytest.mark.parametrize("norm", ["auto", "uniform"])

@@ -223,8 +223,8 @@ def test_an_npz_has_the_heads_that_are_picked(engine, tmp_path):
     spec = make_spec(Text(text="a b c"), num_heads=3, batch=2)
     number_files.write_numbers(tmp_path / "a.npz", Figure(spec=spec, heads=(2, 0)), engine)
     arrays, whole = np.load(tmp_path / "a.npz"), engine.arrays(spec).stages
-    assert [*arrays["heads"]] == [0, 2]
-    np.testing.assert_array_equal(arrays["weights"], whole["weights"][:, [0, 2]])
+    assert [*arrays["heads"]] == [2, 0]
+    np.testing.assert_array_equal(arrays["weights"], whole["weights"][:, [2, 0]])
     np.testing.assert_array_equal(arrays["output"], whole["output"])
     number_files.write_numbers(tmp_path / "b.npz", Figure(spec=spec), engine)
     assert [*np.load(tmp_path / "b.npz")] == ["tokens", "spec", *whole]

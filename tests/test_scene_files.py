@@ -21,10 +21,13 @@ from attnviz.figure_questions import question_of
 from attnviz.figures import ANIMATES, PARTS, SHOWS, Figure
 from attnviz.files import FileProblem
 from attnviz.lesson_files import scene
+from attnviz.options.used import TAKES
 from attnviz.questions.dropout import DropoutQuestion
 from attnviz.scene_files import MAX_BYTES, MOST_TOLD, SceneProblem, built_in, deck_text, names, parse, place_in, read
 from attnviz.scene_files.keys import KEY_OF
 from attnviz.spec import (
+    JOINT_STAGES,
+    QUERY_KEY_STAGES,
     MaskFile,
     Paper,
     QKFile,
@@ -32,6 +35,7 @@ from attnviz.spec import (
     Text,
     TypedScores,
     View,
+    edited,
     make_spec,
     stages_of,
     to_json,
@@ -92,8 +96,11 @@ def test_a_deck_becomes_figures_with_what_holds_for_all():
         ("heads = 4.0", "heads = 4"),
         ('size = "8.5x6cm"', 'size = "85x60mm@300dpi"'),
         ("d-out = 8\nmask-shape = 'window:2'", 'd_out = 8\nmask_shape = "window:2"'),
-        ('beside = { train = true, dropout = 0.5 }', "[figure.beside]\ndropout = 0.5\ntrain = true"),
-        ('beside = { num-kv-heads = 1 }', "beside = { kv-heads = 1 }"),
+        (
+            'shows = "a-b"\nbeside = { train = true, dropout = 0.5 }',
+            'shows = "a-b"\n[figure.beside]\ndropout = 0.5\ntrain = true',
+        ),
+        ('shows = "row"\nbeside = { num-kv-heads = 1 }', 'shows = "row"\nbeside = { kv-heads = 1 }'),
     ],
 )  # fmt: skip
 def test_a_value_may_be_said_in_several_ways(keys, same):
@@ -158,6 +165,11 @@ def test_files_are_those_beside_the_deck(tmp_path):
         ("rows = [0, 2]", 'step = "9.9"', 16, "step belongs to lesson: give that too"),
         ("rows = [0, 2]", 'head = 7', 16, "heads count from 0"),
         ("rows = [0, 2]", 'ask = { draws = 3 }', 16, "compare is not asked for draws"),
+        ("rows = [0, 2]", "row = 1", 16, "row is for shows heads, gallery, row, dropout, rounds, not difference"),
+        ("rows = [0, 2]", 'animate = "stages"', 16, "animate is for a GIF, but file is '02-difference.svg'"),
+        ("rows = [0, 2]", 'stage = "masked_scores"', 16, "B has no stage masked_scores"),
+        ('beside = { mask = "none" }', 'beside = { file = "a.png" }', 15, "unknown key 'file': did you mean fill?"),
+        ('theme = "light"', 'file = "a.png"', 4, "file is of one figure: write it below [[figure]]"),
         ('"light"', '"lite"', 4, "theme is 'lite'"),
         ("02-difference.svg", "01-NO-mask.png", 13, "but the figure of line 6 has this name too"),
         ("[[figure]]\nfile = \"02", "[[figur]]\nfile = \"02", 12, "unknown key 'figur'"),
@@ -275,20 +287,38 @@ def test_a_link_that_leads_out_is_refused(tmp_path):
 
 @st.composite
 def figures(draw):
-    spec, shows = draw(specs()), draw(st.sampled_from(SHOWS))
-    heads = tuple(draw(st.lists(st.integers(0, spec.num_heads - 1), unique=True)))
-    head = None if heads else draw(st.none() | st.integers(0, spec.num_heads - 1))
+    """Figures that have what their kind can show, and no more: the rest is refused."""
+    shows = draw(st.sampled_from(SHOWS))
+    animates = draw(st.sampled_from(ANIMATES if shows == "heads" else ["nothing"]))
+    kind = animates if animates in SHOWS else shows
+    has = {field for field, kinds in TAKES.items() if kind in kinds}
+    own = kind in ("exam", "future-share", "forms")  # numbers of their own
+    spec = make_spec() if own else draw(specs())
+    stages = [stage for stage in stages_of(spec) if stage in QUERY_KEY_STAGES or shows == "heads"]
+    still = "stage" in has and animates == "nothing"
+    stage = draw(st.sampled_from(stages)) if still else "weights"
+    one = has & {"head", "heads"} and stage not in JOINT_STAGES
+    heads = tuple(draw(st.lists(st.integers(0, spec.num_heads - 1), unique=True, max_size=9 if kind == "heads" else 1)))
+    heads = heads if one else ()
+    head = draw(st.none() | st.integers(0, spec.num_heads - 1)) if one and not heads else None
     view = View(
-        stage=draw(st.sampled_from(stages_of(spec))), head=head, rows=draw(spans), cols=draw(spans),
-        norm=draw(st.sampled_from(["auto", "unit"])), pooling=draw(st.sampled_from(["max", "share"])),
+        stage=stage, head=head, **{name: draw(spans) for name in ("rows", "cols") if name in has},
+        norm=draw(st.sampled_from(["auto", "unit"])) if "norm" in has else "auto",
+        pooling=draw(st.sampled_from(["max", "share"])) if "pooling" in has else "max",
     )  # fmt: skip
-    beside = draw(specs()) if shows in ("a-b", "difference") or draw(st.booleans()) else None
-    parts = draw(st.lists(st.sampled_from(PARTS[shows]), unique=True)) if shows in PARTS else []
+    other = st.just(edited(spec, dtype="float64")) | (specs() if shows != "row" else st.none())
+    other = other.filter(lambda other: other is None or stage in ("weights", *stages_of(other)))
+    beside = draw(other) if "beside" in has else None
+    parts = draw(st.lists(st.sampled_from(PARTS[kind]), unique=True)) if kind in PARTS else []
+    paper = draw(papers)
+    if "bound" not in has:
+        paper = msgspec.structs.replace(paper, bound=None)
+    moving = (
+        {"frames": draw(st.integers(1, 500)), "seconds": draw(st.floats(0.02, 600))} if animates != "nothing" else {}
+    )
     return Figure(
-        parts=tuple(parts),
-        spec=spec, view=view, paper=draw(papers), shows=shows, heads=heads, row=draw(st.none() | st.integers(0, 99)),
-        beside=beside, animates=draw(st.sampled_from(ANIMATES)), frames=draw(st.integers(1, 500)),
-        seconds=draw(st.floats(0.02, 600)),
+        parts=tuple(parts), spec=spec, view=view, paper=paper, shows=shows, heads=heads,
+        row=draw(st.none() | st.integers(0, 99)) if "row" in has else None, beside=beside, animates=animates, **moving,
     )  # fmt: skip
 
 
@@ -301,7 +331,7 @@ def is_all_in_it(figure):
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much], max_examples=100)
 @given(st.lists(figures().filter(is_all_in_it), min_size=1, max_size=3), st.booleans())
 def test_every_figure_survives_a_deck(figures, explained):
-    text = deck_text({f"{n}.png": figure for n, figure in enumerate(figures)}, "A deck", explained=explained)
+    text = deck_text({f"{n}.gif": figure for n, figure in enumerate(figures)}, "A deck", explained=explained)
     assert figures_of(text) == figures
 
 
@@ -309,9 +339,18 @@ def test_questions_and_files_survive_a_deck(tmp_path):
     np.savez(tmp_path / "a.npz", queries=np.ones((2, 3, 4), np.float32), keys=np.ones((2, 3, 4), np.float32))
     np.save(tmp_path / "m.npy", np.tri(3, dtype=bool))
     named = TypedScores(scores=((1.0, -math.inf), (0.1, 2.0)), tokens=("a,b", 'c"\\\n\0\t猫'))
+    said = {"beside": 'beside = { mask = "none" }', "row": "row = 1"}
     asked = [
-        one(f'shows = "{shows}"\nbeside = {{ mask = "none" }}\nrow = 1\ndropout = 0.5')
-        for shows in SHOWS[2:]
+        one(
+            "\n".join(
+                [
+                    f'shows = "{shows}"',
+                    "dropout = 0.5",
+                    *(keys for field, keys in said.items() if shows in TAKES[field]),
+                ]
+            )
+        )
+        for shows in SHOWS[1:]
         if shows != "row"
     ]
     written = [msgspec.structs.replace(figure, question=question_of(figure)) for figure in asked]

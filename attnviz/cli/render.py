@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
 from attnviz.cli.progress import progress
-from attnviz.figures import ANIMATES, COMPARING, CROPPABLE, NUMBERS, PICTURES, Figure
+from attnviz.figures import ANIMATES, NUMBERS, PICTURES, Figure
 from attnviz.opening import REMEMBERING
 from attnviz.options.figure import clipped, clipping_words, figure_for, figure_options, said, studies_words
+from attnviz.options.used import check_used
 from attnviz.screens import use_offscreen
 from attnviz.session_files import SUFFIX
 from attnviz.spec import AttentionSpec, MaskFile, SpecError
@@ -66,7 +67,7 @@ def render_command(leave: Callable[..., object], say: Callable[[str], object]) -
                 raise click.UsageError(f"--{name} belongs to a deck: give DECK.toml too")
         _check_outputs(image, data, save_spec)
         figure = figure_for(options)
-        _check_used(figure, options)
+        check_used(figure, options)
         if options["animates"] is not None and (image is None or image.suffix.lower() != ".gif"):
             raise click.UsageError(f"--animate {figure.animates} is for a GIF: give --image FILE.gif")
         asked, figure = figure, clipped(figure)
@@ -85,13 +86,6 @@ def render_command(leave: Callable[..., object], say: Callable[[str], object]) -
         return 0
 
     return render
-
-
-def _check_used(figure: Figure, options: Mapping[str, Any]) -> None:
-    """Refuse what this kind of figure would leave aside without a word."""
-    for name, kinds in ("rows", CROPPABLE), ("cols", CROPPABLE), ("beside", COMPARING):
-        if options[name] not in (None, ()) and figure.shows not in kinds:
-            raise click.UsageError(f"--{name} is for --shows {', '.join(kinds)}, not {figure.shows}: leave it out")
 
 
 def _check_outputs(image: Path | None, data: Path | None, save_spec: Path | None) -> None:

@@ -16,6 +16,8 @@ from attnviz.figure.vectors import write_text
 
 FAMILY = "attnviz Sans"
 _LOADED = "attnviz font family"
+_ACCENTS = ("Mn", "Me")
+_MOST_ACCENTS = 4  # no language writes more on one letter
 
 
 def load_fonts() -> str:
@@ -47,6 +49,16 @@ def undrawable(font: QFont, text: str) -> tuple[str, ...]:
     """Characters of ``text`` that neither ``font`` nor the fonts behind it can draw, each once, in order."""
     family = font.family()
     return tuple(dict.fromkeys(char for char in text if not _drawable(family, char)))
+
+
+def boxed(text: str) -> str:
+    """Characters of ``text`` that our font draws as boxes, in order; "" before `load_fonts`."""
+    if text.isascii() and text.isprintable():
+        return ""
+    application = QGuiApplication.instance()
+    if application is None or application.property(_LOADED) is None:
+        return ""
+    return "".join(char for char in text if not _drawable(FAMILY, char))
 
 
 def text_width(font: QFont, text: str) -> float:
@@ -120,10 +132,17 @@ def _drawable(family: str, char: str) -> bool:
 
 @lru_cache(maxsize=8192)
 def _cut(family: str, text: str) -> tuple[tuple[str, bool], ...]:
-    """``text`` in runs: (characters to draw, False) or (one character for a box, True)."""
+    """``text`` in runs: (characters to draw, False) or (one character for a box, True).
+
+    Of accents on one letter only the first are drawn: a hundred would stand on everything above it.
+    """
     pieces: list[tuple[str, bool]] = []
-    run = ""
+    run, accents = "", 0
     for char in text:
+        category = unicodedata.category(char)
+        accents = accents + 1 if category in _ACCENTS else accents if category == "Cf" else 0
+        if accents > _MOST_ACCENTS:
+            continue
         if _drawable(family, char):
             run += char
             continue
@@ -139,7 +158,7 @@ def _pieces(font: QFont, text: str) -> tuple[tuple[str, bool], ...]:
 
 def _box_font(font: QFont) -> QFont:
     small = QFont(font)
-    small.setPixelSize(round(max(_pixels(font) * 0.5, 7)))
+    small.setPixelSize(round(max(_pixels(font) * 0.5, min(7, _pixels(font) * 0.6))))
     return small
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Final
@@ -50,6 +50,10 @@ _STAGE_TITLES: Final = {
     "joined": QT_TRANSLATE_NOOP("Figure", "heads joined"),
     "output": QT_TRANSLATE_NOOP("Figure", "output"),
 }
+_AFTER_SOFTMAX: Final = {
+    "three-step": QT_TRANSLATE_NOOP("Figure", "weights, each row divided again"),
+    "multiply": QT_TRANSLATE_NOOP("Figure", "weights times the triangle"),
+}
 _MASK_WORDS: Final = {
     "none": QT_TRANSLATE_NOOP("Figure", "no mask"),
     "three-step": QT_TRANSLATE_NOOP("Figure", "three-step mask"),
@@ -91,8 +95,8 @@ def formats(frame: Frame, decimals: int | None, n_shown: int) -> Iterator[str]:
     if decimals is not None:
         yield str(decimals)
         return
-    whole = frame.scale.high <= 1 or frame.stage != "dropped_weights"  # what dropout enlarges may be no share
-    if frame.stage in WEIGHT_STAGES and n_shown <= PERCENT_UP_TO_KEYS and whole:
+    share = frame.stage in WEIGHT_STAGES and frame.stage != "dropped_weights"  # what dropout enlarges may be no share
+    if share and n_shown <= PERCENT_UP_TO_KEYS:
         yield "%"
     if frame.scale.curve == "log":
         yield "short"  # on a scale of decades most numbers are 0 to two decimals
@@ -137,8 +141,10 @@ def exact_value(value: float | None, kind: CellClass | None) -> str:
 # ------------------------------------------------------------------------------------------------------------ words
 
 
-def stage_title(stage: str) -> str:
-    """A stage's name in words."""
+def stage_title(stage: str, mask: str = "") -> str:
+    """A stage's name in words; of weights that a mask after the softmax makes, that ``mask``'s."""
+    if stage == "weights" and mask in _AFTER_SOFTMAX:
+        return tr(_AFTER_SOFTMAX[mask])
     return tr(_STAGE_TITLES.get(stage, stage))
 
 
@@ -252,6 +258,12 @@ def scale_caption(stage: str, scale: Scale, view: View) -> str:
 # ----------------------------------------------------------------------------------------------------------- legend
 
 
+_LOOKS: Final = (
+    CellClass.MASKED, None, CellClass.ZERO, CellClass.DROPPED, CellClass.PADDED, CellClass.NAN,
+)  # fmt: skip
+"""The kinds of a legend's entries from left to right."""
+
+
 @dataclass(frozen=True, slots=True)
 class LegendEntry:
     """One look and its count in words; ``kind`` None is the red frame of visible future cells."""
@@ -311,6 +323,15 @@ def legend_entries(picture: Picture, *, present_only: bool = False) -> tuple[Leg
     nan = [count.nan for count in counts]
     add(CellClass.NAN, QCoreApplication.translate("Figure", "NaN"), nan)
     return tuple(entries)
+
+
+def room_for(legends: Iterable[Sequence[LegendEntry]]) -> tuple[LegendEntry, ...]:
+    """Every look that one of ``legends`` has, in its place among the others and with its longest words."""
+    longest: dict[CellClass | None, LegendEntry] = {}
+    for entry in (entry for legend in legends for entry in legend):
+        known = longest.get(entry.kind)
+        longest[entry.kind] = entry if known is None or len(known.text) < len(entry.text) else known
+    return tuple(longest[kind] for kind in _LOOKS if kind in longest)
 
 
 def look_words(kind: CellClass | None) -> str:

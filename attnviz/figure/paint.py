@@ -91,12 +91,13 @@ def paint_surroundings(
 
 def paint_legend(
     painter: QPainter, plan: layout.FigureLayout, picture: Picture, style: Style, *, window: Window | None = None,
-    note: str | None = None, present_only: bool = False,
+    note: str | None = None, present_only: bool = False, room: Sequence[marks.LegendEntry] = (),
 ) -> None:  # fmt: skip
     """The captions, and under them the looks of cells that are no ordinary numbers with their counts.
 
     The looks are those of the maps that show ``window`` (None: the whole map). A ``note`` stands in place of the first
-    caption, or of the legend where there is none. With ``present_only`` looks that no cell has are left out.
+    caption, or of the legend where there is none. With ``present_only`` looks that no cell has are left out;
+    each of the others stands where it would if all looks of ``room`` were there.
     """
     outline, frames = picture.outline, picture.heads
     if outline is None or not frames:
@@ -125,7 +126,10 @@ def paint_legend(
     marked = coarsest.level == 1 and side >= cells.hatched_from(style)
     side, line = LEGEND_PX * unit, plan.line
     entries = marks.legend_entries(picture, present_only=present_only)
-    for entry, (row, left) in zip(entries, legend_places(entries, plan.legend.width, unit), strict=True):
+    room = room or entries
+    places = dict(zip((entry.kind for entry in room), legend_places(room, plan.legend.width, unit), strict=True))
+    for entry in entries:
+        row, left = places[entry.kind]
         y = plan.legend.y + row * line
         if y + line > plan.legend.bottom + 1:
             break

@@ -95,12 +95,13 @@ def lay_out(
     shape = layout.map_shape(outline)
     unit, printed = unit_of(paper), paper.dpi is not None
     width = max(paper.width - 2 * margin_of(unit, printed=printed), 1)
-    title = marks.stage_title(outline.stage) if paper.title is None else paper.title
+    title = marks.stage_title(outline.stage, spec.mask) if paper.title is None else paper.title
 
     def second_lines(outline: Outline, spec: AttentionSpec) -> tuple[str, ...]:
         second = marks.circumstances(spec) if about is None else about
         if title and paper.title is not None:
-            second = f"{marks.stage_title(outline.stage)} · {second}"  # a title of one's own need not say what it shows
+            shown = marks.stage_title(outline.stage, spec.mask)
+            second = f"{shown} · {second}"  # a title of one's own need not say what it shows
         return wrapped(sized(_SECOND * unit), second, width) if paper.caption else ()
 
     headings = second_lines(outline, spec)
@@ -140,12 +141,16 @@ def lay_out(
 
 
 class PictureDrawing(Drawing):
-    """``picture`` on ``sheet``; blank where it has no frames. ``selected`` wears the frame of the current row."""
+    """``picture`` on ``sheet``; blank where it has no frames. ``selected`` wears the frame of the current row.
+
+    ``scales`` are the colours of panels, and ``looks`` have room in the legend, where other pictures have them too.
+    """
 
     def __init__(
-        self, picture: Picture, sheet: Sheet, *, selected: Cell | None = None, scales: Mapping[str, Scale] | None = None
-    ) -> None:
-        self._sheet, self._selected = sheet, selected
+        self, picture: Picture, sheet: Sheet, *, selected: Cell | None = None,
+        scales: Mapping[str, Scale] | None = None, looks: Sequence[marks.LegendEntry] = (),
+    ) -> None:  # fmt: skip
+        self._sheet, self._selected, self._looks = sheet, selected, looks
         if picture.outline is not None:
             picture = replace(picture, outline=glossed(picture.outline))
         self._frames = {
@@ -180,6 +185,11 @@ class PictureDrawing(Drawing):
             name: frame.scale for name, frame in self._frames.items() if (frame.classes & CellClass.ORDINARY).any()
         }  # fmt: skip
 
+    @property
+    def legend(self) -> tuple[marks.LegendEntry, ...]:
+        """What the legend says."""
+        return marks.legend_entries(self._picture, present_only=True)
+
     def paint(self, painter: QPainter, step: Step) -> None:
         load_fonts()
         sheet, outline, style, paper = self._sheet, self._picture.outline, self.style, self._sheet.paper
@@ -209,14 +219,16 @@ class PictureDrawing(Drawing):
             paint_colour_bar(painter, plan, first, self._picture.view, style)
         if plan.axes:
             _name_axes(painter, plan, outline, style)
-        counted = bool(marks.legend_entries(self._picture, present_only=True))
+        counted = bool(self.legend)
         said_of = first.level, first.pooling
         captions = _captions(sheet, outline, *said_of, signed=first.scale.diverging, counted=counted)
         captions = captions[: len(plan.captions)]
         _write_lines(painter, plan.captions, captions, [(sized(_SMALL * plan.unit), style.muted)] * len(captions))
         if sheet.paper.legend:
             bare = replace(plan, captions=())
-            paint.paint_legend(painter, bare, self._picture, style, window=sheet.window, present_only=True)
+            paint.paint_legend(
+                painter, bare, self._picture, style, window=sheet.window, present_only=True, room=self._looks
+            )
 
 
 def _write_lines(

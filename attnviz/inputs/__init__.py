@@ -28,6 +28,7 @@ from attnviz.spec import (
     QKFile,
     RandomEmbeddings,
     RandomQK,
+    SpecError,
     Text,
     TypedScores,
     TypedWeights,
@@ -159,6 +160,14 @@ def count_tokens(source: AnySource) -> tuple[int, int]:
         case RandomEmbeddings(length=length) | RandomQK(length=length) | Pattern(length=length):
             pass
     return length, length
+
+
+def check_same_length(a: AnySource, b: AnySource) -> None:
+    """Raise `SpecError` unless A and B have as many queries, and as many keys."""
+    sizes = [count_tokens(source) for source in (a, b)]
+    if sizes[0] != sizes[1]:
+        of_a, of_b = (f"{queries:,} queries and {keys:,} keys" for queries, keys in sizes)
+        raise SpecError("source", f"A has {of_a}, B {of_b}: give two of the same length")
 
 
 def open_mask_plane(shape: MaskFile, n_queries: int, n_keys: int) -> Tensor:

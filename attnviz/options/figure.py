@@ -16,7 +16,7 @@ from attnviz.frames import Crop
 from attnviz.opening import REMEMBERING
 from attnviz.options.again import again, replaced
 from attnviz.options.kinds import Spoken
-from attnviz.options.spec import asked_for, changed, spec_options
+from attnviz.options.spec import AskError, asked_for, changed, spec_options
 from attnviz.questions import Question
 from attnviz.spec import LINES, MAX_TOKENS, QUERY_KEY_STAGES, THEMES, SpecError, make_spec, parse_size
 
@@ -208,13 +208,16 @@ def _asked(question: Question, pairs: Mapping[str, Any]) -> Question:
         field = name.replace("-", "_")
         if field not in kinds or field in _SAID_ELSEWHERE:
             known = ", ".join(one for one in kinds if one not in _SAID_ELSEWHERE)
-            raise SpecError("ask", f"{question.name} is not asked for {name}: give one of {known}")
+            raise AskError("ask", f"{question.name} is not asked for {name}: give one of {known}")
         value: Any = text.split(",") if isinstance(text, str) and "tuple" in str(kinds[field]) else text
         try:
             given[field] = msgspec.convert(value, kinds[field], strict=False)
         except msgspec.ValidationError as error:
-            raise SpecError("ask", f"{name} is {text!r}: {error}") from None
-    made: Question = replaced(question, given)
+            raise AskError("ask", f"{name} is {text!r}: {error}") from None
+    try:
+        made: Question = replaced(question, given)
+    except SpecError as error:
+        raise AskError(error.field, str(error)) from None
     return made
 
 

@@ -135,6 +135,10 @@ class FileError(SpecError):
     """What is wrong in a spec file: its sentence has the file's own names, and no options."""
 
 
+class AskError(SpecError):
+    """What is wrong in what a study is asked: its sentence has the question's own names, and no options."""
+
+
 def read_spec_file(path: str) -> tuple[AttentionSpec, View]:
     """Spec and view of a spec's, session's or picture's file. Raises `SpecError` with a sentence that names it."""
     saved = _read(path)
@@ -344,15 +348,15 @@ DROPPING: Final = "--train --dropout 0.5"
 def with_options(error: SpecError) -> str:
     """The sentence of ``error`` with the options that were typed in place of the names of fields."""
     sentence = str(error)
-    if isinstance(error, FileError):
+    if isinstance(error, FileError | AskError):
         return sentence
     first, gap, rest = sentence.partition(" ")
     if first in SOURCE_OPTIONS or first in SPEC_OPTIONS or first == error.field in _OTHER_OPTIONS:
-        sentence = _flag(first) + gap + rest
+        sentence = flag_of(first) + gap + rest
     fields = "|".join(name for name in SPEC_OPTIONS if "_" in name)  # a word without _ may mean itself
-    sentence = re.sub(rf"(?<![^\s(])({fields})(?![^\s,:;)])", lambda found: _flag(found[1]), sentence)
+    sentence = re.sub(rf"(?<![^\s(])({fields})(?![^\s,:;)])", lambda found: flag_of(found[1]), sentence)
     if re.search(r", but this source (has none|fixes it)", sentence):
-        sentence += f"; leave {_flag(error.field)} out"
+        sentence += f"; leave {flag_of(error.field)} out"
     if error.field == "beside" and sentence.endswith("the other one"):
         sentence += f", such as {OTHER_STATE}"
     if error.field == "stage":
@@ -360,7 +364,7 @@ def with_options(error: SpecError) -> str:
     return sentence
 
 
-def _flag(field: str) -> str:
+def flag_of(field: str) -> str:
     """The option that sets a field of a spec, a view or a source."""
     option = SPEC_OPTIONS.get(field)
     return option.opts[0] if option is not None else f"--{field.replace('_', '-')}"

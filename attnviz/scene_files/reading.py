@@ -13,6 +13,7 @@ from attnviz.figures import Figure
 from attnviz.files import FileProblem
 from attnviz.options.figure import figure_for
 from attnviz.options.spec import DROPPING, OTHER_STATE, FileError, is_script, with_options
+from attnviz.options.used import check_used
 from attnviz.scene_files.keys import KEY_OF, KEYS, KINDS, SOURCES, known, nearest
 from attnviz.scene_files.names import check_name, same_file
 from attnviz.scene_files.values import option_value
@@ -181,8 +182,11 @@ def _figure(
     table: dict[str, Any], place: int, name: str, line: int, shared: Mapping[str, Any], own: Mapping[str, Any]
 ) -> DeckFigure:
     here: Keys = (_TABLE, place)
+    if "animates" in own and not name.lower().endswith(".gif"):
+        raise _Wrong((*here, "animate"), f"animate is for a GIF, but file is {_short(name)}: give a name in .gif")
     try:
         figure = figure_for({**_NOTHING, **_without(shared, own), **own}, idle_fill=True)
+        check_used(figure, own)  # what holds for all is for those that can have it
     except (SpecError, FileProblem) as error:
         if isinstance(error, FileProblem | FileError) or isinstance(error.__cause__, FileProblem):
             return DeckFigure(name, line, None, str(error))
@@ -195,18 +199,22 @@ def _options(table: dict[str, Any], here: Keys, folder: Path, mistakes: _Mistake
     found: dict[str, Any] = {}
     for name, value in table.items():
         try:
-            field, converted = _option(name, value, found, folder)
+            field, converted = _option(name, value, found, folder, of_figure=here[0] == _TABLE)
             found[field] = converted
         except SpecError as error:
             mistakes.add(_Wrong((*here, name), _said(error)))
     return found
 
 
-def _option(name: str, value: Any, found: Mapping[str, Any], folder: Path) -> tuple[str, Any]:
+def _option(
+    name: str, value: Any, found: Mapping[str, Any], folder: Path, *, of_figure: bool
+) -> tuple[str, Any]:  # fmt: skip
     """The field that a key sets, and its value. Raises `SpecError`."""
     key = known(name)
+    if key is None and name == "file":  # of a figure's own table it has been taken
+        raise SpecError(name, "file is of one figure: write it below [[figure]], a name of its own for each")
     if key is None:
-        raise SpecError(name, f"unknown key {_short(name)}: {nearest(name)}")
+        raise SpecError(name, f"unknown key {_short(name)}: {nearest(name, *(['file'] if of_figure else []))}")
     field = str(key.option.name)
     if field in found:
         raise SpecError(field, f"{name} says again what another key of this table says: leave one out")
