@@ -10,7 +10,7 @@ from typing import Final, Literal, get_args
 import msgspec
 
 from attnviz.questions import Question
-from attnviz.spec import LINES, AttentionSpec, Paper, SpecError, View, make_spec
+from attnviz.spec import LINES, AttentionSpec, Paper, SpecError, View, make_spec, stages_of
 
 Shows = Literal[
     "heads", "a-b", "difference", "gallery", "row", "dropout", "heads-study", "rounds", "exam", "future-share", "forms",
@@ -127,6 +127,15 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     def moments(self, count: int) -> list[int]:
         """Which of 1 to ``count`` an animation shows: at most `frames`, evenly apart, the last one among them."""
         return sorted({-(-count * n // self.frames) for n in range(1, self.frames + 1)})
+
+
+def rerolled_view(figure: Figure) -> View:
+    """The view of a picture in which dropout is drawn again: dropout's own stage where the figure's comes before it."""
+    spec, dropped = figure.spec, f"dropped_{figure.spec.dropout_site}"
+    names = stages_of(spec)
+    if dropped not in names or figure.view.stage in names[names.index(dropped) :]:
+        return figure.view
+    return msgspec.structs.replace(figure.view, stage=dropped)
 
 
 def parts_of(shows: Shows, animates: Animates) -> tuple[str, ...]:

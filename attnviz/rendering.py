@@ -14,7 +14,7 @@ from attnviz import files
 from attnviz.colour import joint
 from attnviz.engine import ComputationError, Engine
 from attnviz.figure_questions import question_of, studied
-from attnviz.figures import PICTURES, Figure, check_suffix
+from attnviz.figures import PICTURES, Figure, check_suffix, rerolled_view
 from attnviz.frames import Finished, Frame, Outline, Progress, RowQuestion, RowStory, Scale
 from attnviz.input_paths import own_folder
 from attnviz.questions import Answer, Question
@@ -226,9 +226,7 @@ def _states(figure: Figure) -> list[Figure]:
     if figure.animates == "re-rolls":
         if not spec.drops:
             raise SpecError("animates", "re-rolls draw dropout again: give --train and --dropout too")
-        dropped = f"dropped_{spec.dropout_site}"
-        after = stages_of(spec)[stages_of(spec).index(dropped) :]
-        view = view if view.stage in after else replace(view, stage=dropped)
+        view = rerolled_view(figure)
         seeds = range(spec.dropout_seed, min(spec.dropout_seed + figure.frames, MAX_SEED + 1))
         return [replace(figure, spec=edited(spec, dropout_seed=seed), view=view) for seed in seeds]
     return [figure]
@@ -302,6 +300,9 @@ def _heads_drawing(
     remarks = (*finished.notes, *finished.remarks) if finished is not None else ()
     if figure.paper.labels and not any(panel.row_labels for panel in laid_out.plan.panels):
         remarks = (*remarks, "this size has no room for the names of tokens: give more, or --no-caption")
+    axes = sheet.axes_left_out(laid_out.plan, outline.stage)
+    if axes:
+        remarks = (*remarks, f"this size has no room for the names of axes ({', '.join(axes)}): give more")
     return sheet.PictureDrawing(picture, laid_out, selected=selected, scales=scales, looks=looks), remarks
 
 

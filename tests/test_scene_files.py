@@ -2,7 +2,9 @@
 
 import math
 import os
+import re
 import string
+import tomllib
 from pathlib import Path
 from random import Random
 
@@ -21,7 +23,8 @@ from attnviz.files import FileProblem
 from attnviz.lesson_files import scene
 from attnviz.options.used import TAKES
 from attnviz.questions.dropout import DropoutQuestion
-from attnviz.scene_files import MAX_BYTES, SceneProblem, built_in, deck_text, names, parse, place_in, read
+from attnviz.scene_files import MAX_BYTES, MOST_TOLD, SceneProblem, built_in, deck_text, names, parse, place_in, read
+from attnviz.scene_files.keys import KEY_OF
 from attnviz.spec import (
     JOINT_STAGES,
     QUERY_KEY_STAGES,
@@ -145,7 +148,7 @@ def test_files_are_those_beside_the_deck(tmp_path):
         ('{ mask = "none" }', '{ maks = "none" }', 15, "beside has an unknown key 'maks': did you mean mask?"),
         ('{ mask = "none" }', '{ heads = 0 }', 15, "heads is 0: give a whole number"),
         ('{ mask = "none" }', '"none"', 15, 'give a table, such as beside = { mask = "none" }'),
-        ('beside = { mask = "none" }\n', "", 12, "difference compares two states"),
+        ('beside = { mask = "none" }\n', "", 12, 'the other one, such as beside = { mask = "none" }'),
         ("rows = [0, 2]", "rows = [2, 2]", 16, "rows is 2:2: the end must lie beyond the start"),
         ("rows = [0, 2]", "rows = [0]", 16, "give the first one and the end, such as [0, 64]"),
         ("rows = [0, 2]", f'size = "{"9" * 400}x9"', 16, "a side has at most 32,767 pixels"),
@@ -186,6 +189,40 @@ def test_what_is_wrong_is_told_with_its_line(old, new, line, words):
     assert str(problem.value).startswith(f"deck.toml, line {line}: ")
     assert words in str(problem.value)
     assert "\n" not in str(problem.value)
+
+
+def test_all_mistakes_of_a_deck_are_told_at_once():
+    """One run names what one would otherwise find in as many."""
+    figures = (
+        'titel = "A"\nheads = 2.5', 'stage = "nope"', 'shows = "difference"', 'mask = "none"', 'norm = "unit"',
+    )  # fmt: skip
+    deck = "[all]\nseed = 3\n" + "".join(f'[[figure]]\nfile = "{n}.png"\n{keys}\n' for n, keys in enumerate(figures))
+    with pytest.raises(SceneProblem) as problem:
+        parse(deck.replace("4.png", "3.png"), "deck.toml", Path())
+    told = [problem.value, *problem.value.others]
+    words = ("unknown key 'titel'", "whole number", "stage is 'nope'", "say what differs", "has this name too")
+    assert [one.line for one in told] == [5, 6, 9, 10, 17]
+    assert all(word in str(one) for one, word in zip(told, words, strict=True))
+    with pytest.raises(SceneProblem) as problem:  # what holds for all is wrong once
+        parse(deck.replace("seed = 3", 'stage = "nope"'), "deck.toml", Path())
+    assert [one.line for one in problem.value.others].count(2) == 0
+    many = "".join(f'[[figure]]\nfile = "{n}.png"\nx = 1\n' for n in range(MOST_TOLD + 5))
+    with pytest.raises(SceneProblem) as problem:
+        parse(many, "deck.toml", Path())
+    assert len(problem.value.others) == MOST_TOLD - 1
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("none", 'write "none"'), ("{ mask = none }", 'write "none"'), ("8.5x6cm", 'write "8.5x6cm"'),
+        ("Without a mask # x", 'write "Without a mask"'), ('["a", b]', 'write "b"'), ("1:3", 'write "1:3"'),
+        ("True", "write true for True"), ("-", "Invalid value"), ('"a" b', "Expected newline"),
+    ],
+)  # fmt: skip
+def test_a_word_without_quotes_is_told(value, words):
+    with pytest.raises(SceneProblem, match=f"line 3: this is not TOML: .*{re.escape(words)}"):
+        one(f"mask = {value}")
 
 
 def test_files_that_are_no_deck_are_told(tmp_path):
@@ -336,6 +373,15 @@ def test_a_deck_says_what_differs_and_what_else_can_be_set():
     assert {"theme", "size", "stage", "dropout", "step", "beside", "ask"} <= keys
     assert "mask" not in keys
     assert "--" not in rest
+
+
+def test_what_else_can_be_set_is_whole_and_can_be_copied():
+    text = deck_text({"1.png": Figure()}, explained=True)
+    told = {line[2:].split()[0] for line in text.splitlines() if re.match(r"# \S+ {2,}\S", line)}
+    assert told | {"lesson"} == set(KEY_OF.values())
+    examples = re.findall(r"{ (\S+ = \S+) }", text)
+    assert [tomllib.loads(example) for example in examples] == [{"mask": "none"}, {"draws": 100}]
+    assert "heads-study" in text  # not parted at its hyphen
 
 
 def test_half_a_character_cannot_be_in_a_deck():

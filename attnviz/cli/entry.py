@@ -72,8 +72,9 @@ def commands() -> None:
 
 
 @commands.command(
+    short_help="Open the window; this is the default.",
     help="Open the window, with a FILE or what the options describe (this is the default). FILE is a session, a "
-    "spec, a picture that remembers one, or queries and keys as --qk takes them."
+    "spec, a picture that remembers one, or queries and keys as --qk takes them.",
 )
 @click.argument("file", required=False)
 @spec_options
@@ -87,7 +88,7 @@ def window(file: str | None, **options: Any) -> int:
         if options["spec_file"] is not None:
             raise SpecError("file", "FILE and --spec are two spec files: give one")
         if not Path(file).suffix and not os.path.lexists(file):
-            known = ", ".join(name for name in commands.commands if name != "window")
+            known = ", ".join(commands.commands)
             raise FileError("file", f"{file!r} is neither a command ({known}) nor a file: give one of them")
         options["spec_file"] = file
     asked = asked_session(options)

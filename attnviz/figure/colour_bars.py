@@ -12,7 +12,7 @@ from PySide6.QtGui import QFont, QImage, QPainter, QPainterPath
 
 from attnviz import colour
 from attnviz.figure import marks
-from attnviz.figure.fonts import draw_text, load_fonts, sized, text_width
+from attnviz.figure.fonts import draw_text, elided, load_fonts, sized, text_width
 from attnviz.figure.places import Box, FigureLayout
 from attnviz.figure.styles import Style
 from attnviz.figure.vectors import VectorPainter, paint_colours
@@ -23,6 +23,8 @@ LEVEL_HEIGHT: Final = 30.0
 """What a level bar takes with its ticks, in pixels at a unit of 1."""
 
 _PX: Final = 12.0
+_LEAST_WORDS: Final = 8
+"""Letters from which words that are cut still say what the colours are."""
 _STRIP: Final = 12.0  # how thick a level bar is
 _LEFT, _CENTRE = Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignHCenter
 
@@ -69,9 +71,9 @@ def paint_colour_bar(
     painter.translate(beside + words_w / 2, plan.bar_column.y + plan.bar_column.height / 2)
     painter.rotate(-90)
     length = plan.bar_column.height
-    draw_text(
-        painter, QRectF(-length / 2, -words_w / 2, length, words_w), _CENTRE, words or bar_words(frame, view)
-    )  # fmt: skip
+    said = elided(painter.font(), words or bar_words(frame, view), length)
+    if said[-1:] != "…" or len(said) > _LEAST_WORDS:
+        draw_text(painter, QRectF(-length / 2, -words_w / 2, length, words_w), _CENTRE, said)
     painter.restore()
 
 

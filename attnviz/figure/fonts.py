@@ -82,6 +82,11 @@ def elided(font: QFont, text: str, width: float) -> str:
     return text[:fits] + "…"
 
 
+def whole_or_none(font: QFont, text: str, width: float) -> str:
+    """``text`` where it fits into ``width`` pixels, else "": a name that is cut to a letter names nothing."""
+    return text if text_width(font, text) <= width + 0.5 else ""
+
+
 def draw_text(painter: QPainter, rect: QRectF, flags: Qt.AlignmentFlag, text: str) -> None:
     """Draw one line of ``text`` in ``rect`` with the painter's font and pen, cut with … where it is too long.
 

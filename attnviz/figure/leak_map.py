@@ -22,6 +22,7 @@ from attnviz.figure.places import Box, PanelLayout
 from attnviz.figure.sides import paint_column_labels
 from attnviz.figure.styles import LIGHT, Style
 from attnviz.figure.vectors import VectorPainter, draw_lines, paint_colours
+from attnviz.figure.words import wrapped
 from attnviz.files import write_whole
 from attnviz.questions.leak import ROUNDING_EPS, Reading
 from attnviz.remembered import remember_given
@@ -335,19 +336,26 @@ def _paint_legend(painter: QPainter, plan: LeakPlan, style: Style) -> None:
         y += _LEGEND * unit
 
 
-def write_leak_image(path: Path, reading: Reading, lines: Sequence[str], style: Style = LIGHT) -> None:
-    """A PNG of 1,200 × 1,300 pixels: ``lines`` above the map. Raises `files.FileProblem` where it cannot be written."""
+def write_leak_image(
+    path: Path, reading: Reading, heads: Sequence[str], notes: Sequence[str], style: Style = LIGHT
+) -> None:  # fmt: skip
+    """A PNG of 1,200 × 1,300 pixels: ``heads`` and, quieter, ``notes`` above the map.
+
+    Raises `files.FileProblem` where it cannot be written.
+    """
     load_fonts()
     image = QImage(1200, 1300, QImage.Format.Format_RGB32)
     image.fill(style.card)
     painter = QPainter(image)
     painter.scale(2, 2)
     top = 20.0
-    for place, line in enumerate(lines):
-        painter.setFont(sized(15 if place == 0 else 13))
-        painter.setPen(style.ink if place == 0 else style.muted)
-        draw_text(painter, QRectF(20, top, 560, 22), Qt.AlignmentFlag.AlignLeft, elided(painter.font(), line, 560))
-        top += 24
+    said = [(head, 15, style.ink) for head in heads] + [(note, 13, style.muted) for note in notes]
+    for words, pixels, ink in said:
+        painter.setFont(sized(pixels))
+        painter.setPen(ink)
+        for line in wrapped(painter.font(), words, 560):
+            draw_text(painter, QRectF(20, top, 560, 22), Qt.AlignmentFlag.AlignLeft, line)
+            top += 24
     paint_leak_map(painter, QRectF(20, top + 8, 560, 650 - top - 20), reading, style)
     painter.end()
     kept = {KEYWORD: remember_given("module")}

@@ -15,7 +15,7 @@ from attnviz.figure import layout, marks, paint
 from attnviz.figure.colour_bars import paint_colour_bar
 from attnviz.figure.drawing import Drawing, Step
 from attnviz.figure.fitting import fitted
-from attnviz.figure.fonts import draw_text, load_fonts, sized, text_width
+from attnviz.figure.fonts import draw_text, load_fonts, sized, text_width, whole_or_none
 from attnviz.figure.glosses import glossed
 from attnviz.figure.paper_layout import SheetWords, margin_of, paper_layout
 from attnviz.figure.styles import Style, style_of_theme
@@ -268,14 +268,25 @@ def _name_axes(painter: QPainter, plan: layout.FigureLayout, outline: Outline, s
     draw = partial(draw_text, painter)
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    painter.setFont(sized(_SMALL * plan.unit))
+    font = sized(_SMALL * plan.unit)
+    painter.setFont(font)
     painter.setPen(style.muted)
-    draw(below, Qt.AlignmentFlag.AlignHCenter, cols)
+    draw(below, Qt.AlignmentFlag.AlignHCenter, whole_or_none(font, cols, below.width()))
     painter.translate(beside.center())
     painter.rotate(-90)
     turned = QRectF(-beside.height() / 2, -beside.width() / 2, beside.height(), beside.width())
-    draw(turned, Qt.AlignmentFlag.AlignHCenter, rows)
+    draw(turned, Qt.AlignmentFlag.AlignHCenter, whole_or_none(font, rows, turned.width()))
     painter.restore()
+
+
+def axes_left_out(plan: layout.FigureLayout, stage: str) -> tuple[str, ...]:
+    """Names of axes for which there is no room beside the maps."""
+    if not plan.axes:
+        return ()
+    beside, below = plan.axes
+    font = sized(_SMALL * plan.unit)
+    rooms = zip(axis_names(stage), (beside.height, below.width), strict=True)
+    return tuple(name for name, room in rooms if not whole_or_none(font, name, room))
 
 
 def axis_names(stage: str) -> tuple[str, str]:
