@@ -226,7 +226,8 @@ def _paint_crosses(painter: QPainter, grid: Grid, masked: npt.NDArray[np.bool_],
     """A × or ``word`` on a clear patch in every large masked cell; drawn together, since half a map can be."""
     if grid.side < CROSSED_FROM:
         return
-    patch = min(max(grid.side * 0.28, 17.0), 44.0)
+    patch = max(grid.side * 0.28, 17.0)
+    patch = patch if word else min(patch, 44.0)
     arm = patch * 0.24
     parts = [grid.in_sight(grid.rows.start + row, grid.cols.start + col) for row, col in np.argwhere(masked).tolist()]
     middles = [part.center() for part in parts if min(part.width(), part.height()) >= patch]  # a half would be no cross
