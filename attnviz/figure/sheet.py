@@ -206,7 +206,7 @@ class PictureDrawing(Drawing):
             return
         first = next(iter(self._frames.values()))
         if sheet.paper.colour_bar:
-            paint_colour_bar(painter, plan, first, self._picture.view, style)
+            paint_colour_bar(painter, plan, [*self._frames.values()], self._picture.view, style)
         if plan.axes:
             _name_axes(painter, plan, outline, style)
         counted = bool(marks.legend_entries(self._picture, present_only=True))
