@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
@@ -17,7 +18,7 @@ from attnviz.figure.grid import Grid, Window, grid_of
 from attnviz.figure.numbers import paint_numbers
 from attnviz.figure.peeking import Peeking, frame_hidden_cells, outline_hidden, peeking_of, runs_of
 from attnviz.figure.styles import DARK, LIGHT, Style
-from attnviz.figure.vectors import VectorPainter, draw_lines, fill_rects, paint_colours
+from attnviz.figure.vectors import VectorPainter, clip_to_cells, draw_lines, fill_rects, paint_colours
 from attnviz.frames import CellClass, Frame, shown_class
 
 __all__ = [
@@ -50,6 +51,9 @@ def paint_cells(
         return
     painter.save()
     painter.setClipRect(rect, Qt.ClipOperation.IntersectClip)
+    if style.clear and frame.level == 1 and grid.side >= GAPS_FROM:  # gaps are what lies behind, not a colour
+        gap = _gap(grid)
+        clip_to_cells(painter, _between(gap, grid.cols, grid.x), _between(gap, grid.rows, grid.y))
     _paint_pixels(painter, grid, frame, style)
     if frame.level == 1 and grid.side >= HATCHED_FROM:
         load_fonts()
@@ -191,9 +195,9 @@ def hatch(painter: QPainter, area: QRectF, origin: QPointF, side: float, style: 
 
 def _paint_gaps(painter: QPainter, grid: Grid, style: Style) -> None:
     """Thin lines of ground between large cells."""
-    if grid.side < GAPS_FROM:
+    if grid.side < GAPS_FROM or style.clear:
         return
-    gap = max(1, round(grid.side / 70))
+    gap = _gap(grid)
     area = QRectF(
         QPointF(grid.x(grid.cols.start), grid.y(grid.rows.start)),
         QPointF(grid.x(grid.cols.stop), grid.y(grid.rows.stop)),
@@ -202,6 +206,17 @@ def _paint_gaps(painter: QPainter, grid: Grid, style: Style) -> None:
     level = [QRectF(area.left(), round(grid.y(row)) - gap // 2, area.width(), gap) for row in grid.rows[1:]]
     fill_rects(painter, upright, style.card)
     fill_rects(painter, level, style.card)
+
+
+def _gap(grid: Grid) -> int:
+    """Pixels between large cells."""
+    return max(1, round(grid.side / 70))
+
+
+def _between(gap: int, cells: range, place: Callable[[float], float]) -> list[tuple[float, float]]:
+    """Where each of ``cells`` begins and ends, without the gaps between them."""
+    lines = [round(place(cell)) - gap // 2 for cell in cells[1:]]
+    return [*zip([place(cells.start), *(x + gap for x in lines)], [*map(float, lines), place(cells.stop)], strict=True)]
 
 
 def _is_infinite(frame: Frame) -> bool:

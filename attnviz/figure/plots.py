@@ -274,9 +274,10 @@ class _Painting:
             self.painter.drawLine(QPointF(self.area.left(), y), QPointF(self.area.right(), y))
 
     def _paint_words(self, mark: Mark, box: QRectF) -> None:
-        ground = QColor(self.style.card)
-        ground.setAlphaF(0.85)
-        self.painter.fillRect(box.adjusted(-2, 0, 2, 0), ground)
+        if not self.style.clear:
+            ground = QColor(self.style.card)
+            ground.setAlphaF(0.85)
+            self.painter.fillRect(box.adjusted(-2, 0, 2, 0), ground)
         self.painter.setPen(self._colour(mark.role))
         draw_text(self.painter, box, _LEFT, mark.label)
 
