@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from attnviz.figures import Figure, Shows
+from attnviz.figures import Figure, Shows, whole
 from attnviz.questions import Question
 from attnviz.questions.compare import CompareQuestion
 from attnviz.questions.dropout import DropoutQuestion
@@ -50,6 +50,19 @@ def studied(figure: Figure) -> Figure:
     asked = figure.question
     own = asked if asked is not None and asked.name == STUDY_OF[figure.animates] else None
     return replace(figure, shows=figure.animates, question=own)
+
+
+def asking(figure: Figure) -> Figure:
+    """The figure whose study a question of ``figure`` is for: itself where it shows a study, else what moves in it."""
+    return figure if figure.shows in STUDY_OF else studied(figure)
+
+
+def usual_question(figure: Figure) -> Question:
+    """What the study of ``figure`` is asked where it brings no question, about all cells of its maps.
+
+    Raises as `question_of`.
+    """
+    return question_of(whole(replace(asking(figure), question=None)))
 
 
 STUDY_OF: Final[Mapping[Shows, str]] = MappingProxyType(

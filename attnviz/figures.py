@@ -24,6 +24,9 @@ SHOWS: Final = get_args(Shows)
 CROPPABLE: Final[tuple[Shows, ...]] = ("heads", "a-b", "difference", "gallery")
 """Of what maps some rows and columns can be shown alone: those of the figure's view."""
 
+COMPARING: Final[tuple[Shows, ...]] = ("a-b", "difference", "row")
+"""What shows a state beside another one."""
+
 PARTS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "a-b": ("maps",),
@@ -89,7 +92,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
             raise SpecError("beside", f"{self.shows} compares two states: say what differs in the other one")
         if self.row is not None and self.row < 0:
             raise SpecError("row", f"row is {self.row}: rows count from 0")
-        known = dict.fromkeys(part for one in (self.shows, self.animates) for part in PARTS.get(one, ()))
+        known = parts_of(self.shows, self.animates)
         for part in self.parts:
             if part not in known:
                 which = f"give some of {', '.join(known)}" if known else f"{self.shows} is one picture; leave it out"
@@ -106,6 +109,11 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     def moments(self, count: int) -> list[int]:
         """Which of 1 to ``count`` an animation shows: at most `frames`, evenly apart, the last one among them."""
         return sorted({-(-count * n // self.frames) for n in range(1, self.frames + 1)})
+
+
+def parts_of(shows: Shows, animates: Animates) -> tuple[str, ...]:
+    """What a figure is made of, and the study that moves in it; () where it is one picture."""
+    return tuple(dict.fromkeys(part for one in (shows, animates) for part in PARTS.get(one, ())))
 
 
 def whole(figure: Figure) -> Figure:

@@ -19,8 +19,6 @@ from typing import Any, BinaryIO, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from attnviz.frames import Arrays
-
 _unfinished: set[Path] = set()
 _LEFT_OVER: Final = re.compile(r"\.attnviz-([0-9a-f]{6})-([0-9]{1,10})-[0-9a-f]{8}")
 _OLD_S: Final = 86_400
@@ -126,17 +124,32 @@ def _is_left(machine: str, process: int, written: float) -> bool:
     return machine == _machine() and not psutil.pid_exists(process)
 
 
-def write_npz(path: Path, arrays: Arrays, spec_json: str) -> None:
-    """Write ``tokens`` (a ``<U`` array), ``spec`` (JSON text) and each stage under its name, dtypes as they are.
+def write_npz(
+    path: Path, named: Mapping[str, npt.NDArray[Any]], step: Callable[[float], object] = lambda _share: None
+) -> None:  # fmt: skip
+    """Write arrays of numbers and of text under their names, dtypes as they are.
 
-    The file loads with ``allow_pickle=False``. Raises `FileProblem`.
+    The file loads with ``allow_pickle=False``. ``step`` is told the share of it that is written, some megabytes at a
+    time; what it raises ends that. Raises `FileProblem`.
     """
-    write_arrays(path, {"tokens": np.array(arrays.tokens, dtype=np.str_), "spec": np.array(spec_json), **arrays.stages})
+    total = max(sum(array.nbytes for array in named.values()), 1)
+    write_whole(path, lambda file: np.savez(_Told(file, lambda done: step(min(done / total, 1.0))), **named))  # type: ignore[arg-type]
 
 
-def write_arrays(path: Path, named: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Write arrays under their names, as `write_npz` does."""
-    write_whole(path, lambda file: np.savez(file, **named))  # type: ignore[arg-type]
+class _Told:
+    """A file whose ``step`` is told how many bytes have been written into it, each time that some are."""
+
+    def __init__(self, file: BinaryIO, step: Callable[[int], object]) -> None:
+        self._file, self._step, self._written = file, step, 0
+
+    def write(self, data: bytes) -> int:
+        count = self._file.write(data)
+        self._written += count
+        self._step(self._written)
+        return count
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
 
 
 def _why(path: Path, error: OSError) -> str:

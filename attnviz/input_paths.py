@@ -1,4 +1,4 @@
-"""Where the files lie that a figure is made of, as a picture tells it: from a folder, and how they are found again.
+"""Where the files lie that a figure is made of, as a picture or an .npz tells it: from a folder; how they are found.
 
 From the root a path would say whose machine it is, and equal pictures made in two places would be two files.
 """
@@ -7,11 +7,16 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable
-from pathlib import Path, PureWindowsPath
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
+from msgspec import to_builtins
+from msgspec.structs import replace
+
 from attnviz.files import FileProblem
+from attnviz.spec import AttentionSpec, MaskFile, QKFile, edited
 
 
 def told_from(folder: Path, fields: Any) -> Any:
@@ -21,7 +26,8 @@ def told_from(folder: Path, fields: Any) -> Any:
     """
     start = os.path.abspath(folder)  # noqa: PTH100 (resolve would follow the links that a user chose)
 
-    def told(path: str, _sha256: str) -> str:
+    def told(kept: Mapping[str, Any]) -> str:
+        path: str = kept["path"]
         try:
             shared = os.path.commonpath([start, path])
         except ValueError:  # two drives, or it is told from a folder already
@@ -37,37 +43,58 @@ def found_from(folder: Path, fields: Any) -> Any:
     A file is looked for where its path leads to from ``folder``, from each folder above it and from the one in which
     the program runs; then by its name alone in these. It is the one that has the SHA-256 that is remembered. Where
     there is none, the path is the first of these: whoever opens it says that there is no such file, or another.
+    A file may be of many GB: one whose header says other sizes is read no further, and nor is the first of these where
+    no other can be meant, since whoever opens it compares the SHA-256.
     """
-
-    def found(path: str, sha256: str) -> str:
-        start = Path(os.path.abspath(folder))  # noqa: PTH100
-        folders = [start, *start.parents]
-        with contextlib.suppress(OSError):  # it may have been removed
-            folders.append(Path.cwd())
-        names = path, PureWindowsPath(path).name  # parted by / or by \
-        places = [os.path.abspath(one / name) for name in names for one in folders]  # noqa: PTH100
-        return next((place for place in dict.fromkeys(places) if _is(place, sha256)), places[0])
-
-    return _with_paths(fields, found)
+    return _with_paths(fields, partial(_found, folder))
 
 
-def _is(place: str, sha256: str) -> bool:
+def placed(folder: Path, spec: AttentionSpec) -> AttentionSpec:
+    """``spec`` of a file in ``folder`` with whole paths: those that are not are found as by `found_from`."""
+    changes: dict[str, Any] = {}
+    for field in ("source", "mask_shape"):
+        kept = getattr(spec, field)
+        if isinstance(kept, QKFile | MaskFile) and not _is_whole(kept.path):
+            changes[field] = replace(kept, path=_found(folder, to_builtins(kept)))
+    return edited(spec, **changes) if changes else spec
+
+
+def _is_whole(path: str) -> bool:
+    return PurePosixPath(path).is_absolute() or PureWindowsPath(path).is_absolute()
+
+
+def _found(folder: Path, kept: Mapping[str, Any]) -> str:
+    """Where the file is of which ``kept`` are the fields."""
     from attnviz import tensor_files  # noqa: PLC0415 (few pictures are made of files)
 
-    try:
-        return os.path.isfile(place) and tensor_files.sha256_of(place) == sha256  # noqa: PTH113 (a NUL is no file)
-    except FileProblem:
-        return False
+    def is_it(place: str) -> bool:
+        try:
+            return bool(tensor_files.sha256_of(place) == kept["sha256"])
+        except FileProblem:
+            return False
+
+    path, start = kept["path"], Path(os.path.abspath(folder))  # noqa: PTH100
+    folders = [start, *start.parents]
+    with contextlib.suppress(OSError):  # it may have been removed
+        folders.append(Path.cwd())
+    names = path, PureWindowsPath(path).name  # parted by / or by \
+    places = [os.path.abspath(one / name) for name in names for one in folders]  # noqa: PTH100
+    likely = [
+        place for place in dict.fromkeys(places)
+        if os.path.isfile(place) and tensor_files.resembles(place, kept)  # noqa: PTH113 (a NUL is no file)
+    ]  # fmt: skip
+    if likely == places[:1]:
+        return places[0]
+    return next(filter(is_it, likely), places[0])
 
 
-def _with_paths(fields: Any, change: Callable[[str, str], str]) -> Any:
+def _with_paths(fields: Any, change: Callable[[Mapping[str, Any]], str]) -> Any:
     """``fields`` with the path of each file, which alone has a SHA-256, changed."""
     if isinstance(fields, list | tuple):
         return [_with_paths(item, change) for item in fields]
     if not isinstance(fields, dict):
         return fields
     changed = {name: _with_paths(item, change) for name, item in fields.items()}
-    path, sha256 = changed.get("path"), changed.get("sha256")
-    if isinstance(path, str) and isinstance(sha256, str):
-        changed["path"] = change(path, sha256)
+    if isinstance(changed.get("path"), str) and isinstance(changed.get("sha256"), str):
+        changed["path"] = change(changed)
     return changed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +14,15 @@ from attnviz import files, rendering, tables
 from attnviz.engine import Engine
 from attnviz.figure_questions import question_of
 from attnviz.figures import NUMBERS, Figure
+from attnviz.frames import Arrays, Crop
 from attnviz.input_paths import told_from
 from attnviz.questions.compare import MOST_TOKENS, CompareQuestion
 from attnviz.questions.gallery import GalleryQuestion
 from attnviz.remembered import remember
-from attnviz.spec import SpecError, View
+from attnviz.spec import JOINT_STAGES, SpecError, View
 from attnviz.spec.text import as_text, to_fields
+
+_COMPUTED: Final = 0.5  # of the progress; the rest is writing
 
 
 def write_file(
@@ -43,62 +46,105 @@ def write_numbers(
 ) -> None:  # fmt: skip
     """Write the numbers that ``figure`` shows, with every digit: one table as .csv, or all that there are as .npz.
 
-    Of heads these are the maps, a line for each query of each head, and in an .npz every stage; of a row its stages,
-    a line for each key; of a study `tables.study_tables`, whose columns and maps are PART_NAME in an .npz. Raises as
-    `write_figure`.
+    Of heads these are the maps, a line for each query of each head, and in an .npz every stage whole, of the figure's
+    heads where it names some; of a row its stages, a line for each key; of a study `tables.study_tables`, whose columns
+    and maps are PART_NAME in an .npz. ``cancelled`` is asked, and ``progress`` told, between heads, answers of a study
+    and blocks of the file. Raises as `write_figure`.
     """
-
-    def step(share: float) -> None:
-        progress(share)
-        if cancelled():
-            raise rendering.Cancelled
-
     as_csv = path.suffix.lower() == ".csv"
     if as_csv and len(figure.parts) > 1:
         parts = ",".join(figure.parts)
         raise SpecError("parts", f"parts is {parts}, but a .csv is one table: give one of them, or an .npz")
     with rendering.engine_or_own(engine) as working:
-        if figure.shows == "heads" and not as_csv:
-            rendering.write_arrays(path, figure.spec, figure.view, working, folder=folder)
-            return
-        if figure.shows == "heads":
-            arrays = working.arrays(figure.spec, cancelled)
-            step(1.0)
-            dims = rendering.outline_of(working, figure.spec, figure.view, cancelled).dims
-            text = tables.csv_text(arrays, figure.view, dims, figure.heads)
-        else:
-            found, tokens = _tables(figure, working, cancelled, step, shelf)
-            if not as_csv:
-                start = folder or path.parent
-                spec = as_text(told_from(start, to_fields(figure.spec, figure.view)))
-                about = {"tokens": np.array(tokens, np.str_), "spec": np.array(spec)}
-                files.write_arrays(path, {**about, "figure": np.array(remember(figure, start)), **_named(found)})
-                return
-            text = next(iter(found.values())).csv()
-    files.write_whole(path, lambda file: file.write((tables.BOM + text).encode()))
+        made = _Numbers(figure, working, cancelled, lambda done: progress(_COMPUTED * done), shelf)
+        found = made.csv() if as_csv else made.arrays(folder or path.parent)
+
+    def written(done: float) -> None:
+        progress(_COMPUTED + (1 - _COMPUTED) * done)
+        if cancelled():
+            raise rendering.Cancelled
+
+    if isinstance(found, tables.Csv):
+        _write_csv(path, found, written)
+    else:
+        files.write_npz(path, found, written)
 
 
-def _tables(
-    figure: Figure,
-    engine: Engine,
-    cancelled: Callable[[], bool],
-    step: Callable[[float], object],
-    shelf: rendering.Shelf | None,
-) -> tuple[dict[str, tables.Table], tuple[str, ...]]:
-    """The tables of a figure by its parts, "" where it is whole, and the tokens."""
-    outline = rendering.outline_of(engine, figure.spec, View(), cancelled)
-    if figure.shows == "row":
-        return {"": tables.row_table(rendering.story_of(figure, engine, outline), outline.tokens)}, outline.tokens
-    question = question_of(figure)
-    if isinstance(question, CompareQuestion | GalleryQuestion):
-        question = replace(question, pixels=MOST_TOKENS)  # cells, not pixels of several
-    *_, answer = rendering.answers_of(question, cancelled, step, shelf)
-    return tables.study_tables(figure, answer, outline.tokens), outline.tokens
+def _write_csv(path: Path, table: tables.Csv, step: Callable[[float], object]) -> None:
+    def write(file: BinaryIO) -> None:
+        file.write(tables.BOM.encode())
+        for text, done in table.blocks():
+            file.write(text.encode())
+            step(done)
+
+    files.write_whole(path, write)
+
+
+class _Numbers:
+    """Computes what a figure's file holds; ``progress`` is told the share of it that is done."""
+
+    def __init__(
+        self, figure: Figure, engine: Engine, cancelled: Callable[[], bool], progress: Callable[[float], object],
+        shelf: rendering.Shelf | None,
+    ) -> None:  # fmt: skip
+        self._figure, self._engine, self._shelf = figure, engine, shelf
+        self._cancelled, self._progress = cancelled, progress
+
+    def csv(self) -> tables.Csv:
+        figure = self._figure
+        if figure.shows != "heads":
+            found, _ = self._tables()
+            return next(iter(found.values())).csv()
+        arrays = self._stages()
+        dims = rendering.outline_of(self._engine, figure.spec, figure.view, self._cancelled).dims
+        return tables.stage_csv(arrays, figure.view, dims, figure.heads)
+
+    def arrays(self, folder: Path) -> dict[str, npt.NDArray[Any]]:
+        """The arrays of an .npz, in which files have their paths from ``folder``."""
+        figure = self._figure
+        spec = np.array(as_text(told_from(folder, to_fields(figure.spec, figure.view))))
+        if figure.shows != "heads":
+            found, tokens = self._tables()
+            kept = np.array(remember(figure, folder))
+            return {"tokens": np.array(tokens, np.str_), "spec": spec, "figure": kept, **_named(found)}
+        whole = self._stages()
+        about = {"tokens": np.array(whole.tokens, np.str_), "spec": spec}
+        if not figure.heads:
+            return {**about, **whole.stages}
+        heads = np.array(sorted(figure.heads))
+        picked = {
+            name: values if name in JOINT_STAGES else values.take(heads, axis=-3)
+            for name, values in whole.stages.items()
+        }  # fmt: skip
+        return {**about, "heads": heads, **picked}
+
+    def _stages(self) -> Arrays:
+        arrays = self._engine.arrays(self._figure.spec, self._cancelled, self._progress)
+        if not arrays.stages:
+            raise rendering.Cancelled
+        return arrays
+
+    def _tables(self) -> tuple[dict[str, tables.Table], tuple[str, ...]]:
+        """The tables of a figure by its parts, "" where it is whole, and the tokens."""
+        figure = self._figure
+        outline = rendering.outline_of(self._engine, figure.spec, View(), self._cancelled)
+        tokens = outline.tokens
+        if figure.shows == "row":
+            return {"": tables.row_table(rendering.story_of(figure, self._engine, outline), tokens)}, tokens
+        question = question_of(figure)
+        if isinstance(question, CompareQuestion | GalleryQuestion):
+            shown = Crop.of(question.rows, question.cols, (outline.n_queries, len(tokens)))
+            if max(shown.size) > question.pixels:
+                question = replace(question, pixels=MOST_TOKENS)  # cells, not pixels of several
+        *_, answer = rendering.answers_of(question, self._cancelled, self._progress, self._shelf)
+        return tables.study_tables(figure, answer, tokens), tokens
 
 
 def _named(found: Mapping[str, tables.Table]) -> dict[str, npt.NDArray[Any]]:
-    """Each table's arrays behind its part; a table that is of several parts once."""
-    once = {id(table): (part, table) for part, table in reversed(list(found.items()))}
+    """Each table's arrays behind its part; a table that is of several parts once, behind the first."""
+    once: dict[int, tuple[str, tables.Table]] = {}
+    for part, table in found.items():
+        once.setdefault(id(table), (part, table))
     return {
         f"{part}_{name}" if part else name: array
         for part, table in once.values()

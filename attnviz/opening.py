@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from attnviz.figure_questions import STUDY_OF, question_of, studied
 from attnviz.figures import PICTURES, Figure, Shows, whole
+from attnviz.input_paths import placed
 from attnviz.questions import Question
 from attnviz.questions.compare import CompareQuestion
 from attnviz.questions.dropout import DropoutQuestion
@@ -25,6 +26,8 @@ from attnviz.spec import MAX_TOKENS, AttentionSpec, SpecError, View, edited, fro
 
 ARRAYS: Final = frozenset({".npz", ".npy", ".safetensors"})
 """Queries and keys, which are a spec's source and no state of a window."""
+REMEMBERING: Final = (*PICTURES, ".npz")
+"""Endings of the files that remember a figure, of which ``.npz`` may also be no more than arrays."""
 OPENABLE: Final = frozenset({SUFFIX, ".json"}) | ARRAYS | set(PICTURES)
 
 _PAGE_OF: Final[dict[Shows, Page]] = {
@@ -37,16 +40,25 @@ _OF_LAST_ROW: Final = frozenset({"row", "gallery", "dropout"})
 
 
 def read(path: Path) -> SavedSession:
-    """What ``path`` remembers. Raises `SpecError` for what it holds, `OSError` or ValueError if it cannot be read."""
-    if path.suffix.lower() in PICTURES:
+    """What ``path`` remembers, an .npz that attnviz wrote too; paths in it that are not whole are told from its folder.
+
+    Raises `SpecError` for what it holds, `OSError` or ValueError if it cannot be read, `files.FileProblem` for an .npz.
+    """
+    suffix = path.suffix.lower()
+    if suffix in REMEMBERING:
         from attnviz.remembered import MOST_OF_A_FILE, recall  # noqa: PLC0415 (few files are pictures)
 
-        return of_figure(recall(_content(path, MOST_OF_A_FILE), path.parent))
+        return of_figure(recall(path if suffix == ".npz" else _content(path, MOST_OF_A_FILE), path.parent))
     text = _content(path, MAX_BYTES)
-    if is_session(text) or path.suffix.lower() == SUFFIX:
-        return from_text(text)
-    spec, view = from_json(text)
-    return SavedSession(spec=spec, view=view)
+    if is_session(text) or suffix == SUFFIX:
+        saved = from_text(text)
+    else:
+        spec, view = from_json(text)
+        saved = SavedSession(spec=spec, view=view)
+    spec, pinned = placed(path.parent, saved.spec), saved.pinned
+    if isinstance(pinned, tuple):
+        pinned = placed(path.parent, pinned[0]), pinned[1]
+    return replace(saved, spec=spec, pinned=pinned)
 
 
 def of_figure(figure: Figure) -> SavedSession:

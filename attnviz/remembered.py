@@ -1,4 +1,4 @@
-"""What a picture remembers: the figure that it shows, as JSON text in the file, and how it is had back.
+"""What a picture remembers: the figure that it shows, as JSON text in the file, and how it is had back; arrays too.
 
 Files are data: nothing in them is run, what is packed in them is unpacked to a few megabytes at most, and XML is read
 without its entities.
@@ -11,10 +11,11 @@ import os
 import re
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import metadata
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 from xml.parsers import expat
 
@@ -42,9 +43,11 @@ MOST_BYTES: Final = 8 << 20
 """Of the text in a picture: a mask drawn cell by cell takes a hundredth."""
 
 MOST_OF_A_FILE: Final = 1 << 30
-"""Suffixes of the pictures that remember."""
+"""Bytes of a picture that is read."""
 
 _FORMAT: Final = 1
+_RETIRED: Final[Mapping[str, frozenset[str]]] = MappingProxyType({"paper": frozenset({"tables"})})
+"""Fields that a figure had once, by what had them: older pictures say them, and are drawn without."""
 _PNG: Final = b"\x89PNG\r\n\x1a\n"
 _KEYWORD: Final = b"attnviz"
 _ELEMENT: Final = "urn:attnviz:remembered remembered"
@@ -142,7 +145,7 @@ def _converted(value: object, kind: Any, name: str) -> Any:
 
 
 def recall(picture: Path | bytes, folder: Path | None = None) -> Figure:
-    """The figure that a PNG, SVG, PDF or GIF remembers; ``picture`` is the file or what is in it.
+    """The figure that a PNG, SVG, PDF or GIF remembers; ``picture`` is the file or what is in it. Or an NPZ's, a file.
 
     Files that it was made of are looked for from its ``folder`` on, as `input_paths.found_from` says; of what is in a
     file alone, without one, they have the paths that are remembered.
@@ -150,24 +153,32 @@ def recall(picture: Path | bytes, folder: Path | None = None) -> Figure:
     `files.FileProblem` where the file cannot be read.
     """
     if isinstance(picture, bytes):
-        return _recalled(picture, "this picture", folder)
+        return _recalled(_text_of(picture, "this picture"), "this picture", folder)
+    name = picture.name if picture.name.isprintable() else ascii(picture.name)
+    if picture.suffix.lower() == ".npz":
+        from attnviz import tensor_files  # noqa: PLC0415 (few are asked)
+
+        text = tensor_files.text_in(picture, ("figure", "spec"), MOST_BYTES)
+        return _recalled(text, name, folder or picture.parent)
     try:
         with picture.open("rb") as file:
             # no more than there is: as much memory is taken as is asked for
             data = file.read(min(os.fstat(file.fileno()).st_size, MOST_OF_A_FILE) + 1)
     except OSError as error:
         raise read_problem(picture, error) from error
-    name = picture.name if picture.name.isprintable() else ascii(picture.name)
-    return _recalled(data, name, folder or picture.parent)
+    return _recalled(_text_of(data, name), name, folder or picture.parent)
 
 
-def _recalled(data: bytes, name: str, folder: Path | None) -> Figure:
+def _text_of(data: bytes, name: str) -> str | None:
     if len(data) > MOST_OF_A_FILE:
         raise SpecError("file", f"{name} is larger than any picture that attnviz makes")
     try:
-        text = _text_in(data)
+        return _text_in(data)
     except _Damaged as error:
         raise SpecError("file", f"{name} is damaged: {error}") from None
+
+
+def _recalled(text: str | None, name: str, folder: Path | None) -> Figure:
     if text is None:
         raise SpecError("file", f"{name} {_NOTHING}")
     try:
@@ -198,11 +209,17 @@ def _of_version(fields: dict[str, Any]) -> Figure:
     if isinstance(layout, int) and layout > _FORMAT:
         raise SpecError("version", f"it was made by a newer version, attnviz {made_by}; this is {__version__}")
     try:
-        return figure_of(fields)
+        return figure_of({name: _without_retired(name, value) for name, value in fields.items()})
     except SpecError as error:
         if made_by == __version__:
             raise
         raise SpecError(error.field, f"{error} (it was made by attnviz {made_by!a}; this is {__version__})") from None
+
+
+def _without_retired(name: str, value: Any) -> Any:
+    """The field ``name`` of a figure without what it has no longer."""
+    gone = _RETIRED.get(name, frozenset())
+    return {key: part for key, part in value.items() if key not in gone} if isinstance(value, dict) and gone else value
 
 
 # -------------------------------------------------------------------------------------------------------------- files

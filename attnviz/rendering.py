@@ -1,4 +1,4 @@
-"""A picture, arrays or a spec file from a spec, without a window: what `attnviz render` and the export do."""
+"""A picture or a spec file from a spec, without a window: what `attnviz render` and the export do."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from attnviz.engine import ComputationError, Engine
 from attnviz.figure_questions import question_of, studied
 from attnviz.figures import Figure
 from attnviz.frames import Finished, Frame, Outline, Progress, RowQuestion, RowStory, Scale
-from attnviz.input_paths import told_from
 from attnviz.questions import Answer, Question
 from attnviz.remembered import remember
 from attnviz.session import Cell, Picture
@@ -33,7 +32,6 @@ from attnviz.spec import (
     stages_of,
     to_json,
 )  # fmt: skip
-from attnviz.spec.text import as_text, to_fields
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QImage
@@ -350,15 +348,6 @@ def outline_of(engine: Engine, spec: AttentionSpec, view: View, cancelled: Calla
             if isinstance(message, Outline):
                 return message
     raise Cancelled
-
-
-def write_arrays(
-    path: Path, spec: AttentionSpec, view: View, engine: Engine | None = None, *, folder: Path | None = None
-) -> None:  # fmt: skip
-    """Write every stage to an NPZ file that loads with ``allow_pickle=False``; ``folder`` is as in `write_figure`."""
-    with engine_or_own(engine) as working:
-        arrays = working.arrays(spec)
-    files.write_npz(path, arrays, as_text(told_from(folder or path.parent, to_fields(spec, view))))
 
 
 def write_spec(path: Path, spec: AttentionSpec, view: View) -> None:

@@ -47,18 +47,20 @@ def test_what_is_quick_says_nothing(passing, capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_terminal_has_one_line_that_goes(monkeypatch, capsys):
+@pytest.mark.parametrize(("name", "shown"), [("a\tb", "a\\tb"), ("猫吃鱼.csv", "猫吃鱼.csv")])
+def test_a_terminal_has_one_line_that_goes_to_its_end(name, shown, monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
 
     def fails():
-        with progress("a\tb") as say:
+        with progress(name) as say:
             say("10 of 10")
             say("9")
             raise KeyError
 
     with pytest.raises(KeyError):
         fails()
-    assert capsys.readouterr().err == "\ra\\tb: 10 of 10 \ra\\tb: 9 \r               \r"
+    clear = "\x1b[K"  # to the line's end: 猫 takes two columns
+    assert capsys.readouterr().err == f"\r{shown}: 10 of 10 {clear}\r{shown}: 9 {clear}\r{clear}"
 
 
 def test_a_study_and_a_picture_of_one_say_how_far_they_are(passing, capsys, tmp_path, qapp):

@@ -1,5 +1,7 @@
 import io
 import itertools
+import subprocess
+import sys
 import threading
 from contextlib import closing
 
@@ -9,11 +11,12 @@ import pytest
 from paper_drawings import figure_of, rendered, sheet_of
 from PySide6.QtGui import QImage
 
-from attnviz import remembered, rendering
+from attnviz import number_files, remembered, rendering
 from attnviz.engine import Engine
 from attnviz.figure import layout, paint, sheet, sides
 from attnviz.figure.fitting import fitted
 from attnviz.figure.formats import png
+from attnviz.figures import Figure
 from attnviz.files import FileProblem
 from attnviz.frames import Finished, Outline, Progress, StageShape
 from attnviz.spec import Lesson, RandomEmbeddings, SpecError, Text, View, Viewport, edited, make_spec
@@ -215,9 +218,20 @@ def test_the_file_is_the_picture_bit_for_bit(tmp_path, engine, size, spec):
     assert QImage(str(tmp_path / "a.png")) == rendered(picture, size)
 
 
+def test_letters_as_large_as_a_hand_are_the_same_each_time(tmp_path):
+    """Qt's own outlines were not: in a deck the second figure had other bytes than alone."""
+    code = (
+        "from attnviz import cli; import sys;"
+        "args = ['render', '--lesson', 'cat-eats-fish', '--image'];"
+        "cli.run([*args, 'a.png']); cli.run([*args, 'b.png'])"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, timeout=100)
+    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
+
+
 def test_an_engine_of_its_own_is_closed(tmp_path):
     rendering.write_figure(tmp_path / "a.png", figure_of(LONG, View(), (320, 200)))
-    rendering.write_arrays(tmp_path / "a.npz", WORDS, View())
+    number_files.write_numbers(tmp_path / "a.npz", Figure(spec=WORDS))
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("attnviz")]
 
 

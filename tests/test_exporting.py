@@ -129,6 +129,28 @@ def test_the_picture_is_copied_as_it_is_exported(program, qtbot, tmp_path):
     assert QImage(str(tmp_path / "same.png")) == image.convertToFormat(QImage.Format.Format_RGB32)
 
 
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (MemoryError(), "there is not enough memory for it"),
+        (TypeError("oh"), "something went wrong inside attnviz: TypeError: oh"),
+    ],
+)
+def test_a_picture_that_fails_is_waited_for_by_nobody(program, qtbot, monkeypatch, error, sentence):
+    def fails(*_arguments, **_settings):
+        raise error
+
+    monkeypatch.setattr(rendering, "drawing_of", fails)
+    with qtbot.waitSignal(program.exporting.copied, timeout=20_000):
+        program.exporting.copy()
+    assert program.window.status_line._said.text() == f"not copied: {sentence}"
+    program.exporting.ask()
+    dialog = program.exporting._dialog
+    qtbot.waitUntil(lambda: bool(dialog.problem.text()), timeout=20_000)
+    assert dialog.problem.text().startswith(sentence)
+    dialog.reject()
+
+
 # ---------------------------------------------------------------------------------------------------------- stopping
 
 

@@ -6,14 +6,12 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from types import MappingProxyType
 
 import numpy as np
 import pytest
 from rights import as_nobody, folder_in_sight
 
 from attnviz.files import FileProblem, write_npz, write_whole
-from attnviz.frames import Arrays
 
 
 def put(path: Path, content: bytes = b"new") -> None:
@@ -121,10 +119,9 @@ def test_a_file_size_limit_leaves_the_old_arrays(tmp_path):
 import resource, numpy as np
 from pathlib import Path
 from attnviz.files import FileProblem, write_npz
-from attnviz.frames import Arrays
 resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, {resource.RLIM_INFINITY}))
 try:
-    write_npz(Path({str(tmp_path / "a.npz")!r}), Arrays(("a",), {{"weights": np.zeros(100_000)}}), "{{}}")
+    write_npz(Path({str(tmp_path / "a.npz")!r}), {{"weights": np.zeros(100_000)}})
 except FileProblem as problem:
     print(problem)
 """
@@ -137,7 +134,8 @@ except FileProblem as problem:
 
 def test_arrays_load_without_pickle_with_their_dtypes(tmp_path):
     stages = {"weights": np.ones((2, 3, 3), np.float16), "context": np.zeros((2, 3, 4), np.float32)}
-    write_npz(tmp_path / "a.npz", Arrays(("猫", "吃", "fish"), MappingProxyType(stages)), '{"seed": 123}')
+    text = {"tokens": np.array(("猫", "吃", "fish")), "spec": np.array('{"seed": 123}')}
+    write_npz(tmp_path / "a.npz", {**text, **stages})
     with np.load(tmp_path / "a.npz", allow_pickle=False) as loaded:
         assert list(loaded) == ["tokens", "spec", "weights", "context"]
         assert loaded["tokens"].dtype.kind == "U"

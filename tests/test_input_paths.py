@@ -14,7 +14,8 @@ from attnviz.files import FileProblem
 from attnviz.input_paths import found_from, told_from
 from attnviz.opening import read
 from attnviz.remembered import recall, remember
-from attnviz.spec import Paper, edited, make_spec
+from attnviz.session_files import SavedSession, to_text
+from attnviz.spec import Paper, View, edited, make_spec, to_json
 
 pytestmark = pytest.mark.usefixtures("qapp")
 
@@ -110,6 +111,76 @@ def test_a_file_that_is_not_there_any_more_is_named(tmp_path, capsys, change, sa
         tensor_files.open_qk(figure.spec.source)
     assert cli.run(["render", "--spec", str(folder / "1.png"), "--image", str(tmp_path / "2.png")]) == 1
     assert f"{folder / 'w.npz'}: {said}" in capsys.readouterr().err
+
+
+def test_a_spec_out_of_an_npz_finds_its_files_wherever_the_program_runs(tmp_path, monkeypatch):
+    folder = folder_with_files(tmp_path / "a")
+    spec, out = spec_of(folder), folder / "out"
+    assert cli_scene.render_deck(folder / "deck.toml", out, only="[56].npz") == 0
+    beside = folder / "x.npz"
+    with_files = ("--qk", str(folder / "w.npz"), "--mask-shape", str(folder / "masks" / "m.npy"))
+    assert cli.run(["render", *with_files, "--data", str(beside)]) == 0
+    monkeypatch.chdir("/")
+    for path in beside, out / "5.npz", out / "6.npz":
+        text = str(np.load(path)["spec"])
+        assert str(tmp_path) not in text
+        path.with_suffix(".json").write_text(text)
+        assert read(path.with_suffix(".json")).spec == read(path).spec == spec
+    again = tmp_path / "again.npz"
+    assert cli.run(["render", "--spec", str(out / "6.npz"), "--data", str(again)]) == 0
+    assert recall(again).shows == "row"
+    assert cli.run(["render", "--spec", str(beside.with_suffix(".json")), "--data", str(again)]) == 0
+    np.testing.assert_array_equal(np.load(again)["weights"], np.load(beside)["weights"])
+    assert recall(again).spec == spec
+
+
+def test_a_session_finds_them_too_and_whole_paths_stay(tmp_path):
+    folder = folder_with_files(tmp_path / "a")
+    spec = spec_of(folder)
+    saved = SavedSession(spec=spec, view=View(), pinned=(edited(spec, mask="none"), View()))
+    (folder / "s.attnviz").write_text(to_text(saved).replace(f"{folder}/", ""))
+    found = read(folder / "s.attnviz")
+    assert paths_of(found.spec) == paths_of(found.pinned[0]) == paths_of(spec)
+    (folder / "w.npz").rename(tmp_path / "w.npz")
+    (folder / "whole.json").write_text(to_json(spec))
+    assert read(folder / "whole.json").spec == spec
+
+
+@pytest.mark.parametrize(
+    ("arrays", "said"),
+    [
+        ({"q": np.zeros(3)}, "x.npz has no attention in it"),
+        ({"spec": np.zeros(3)}, "its spec is no text of attnviz"),
+        ({"spec": np.array("{}"), "figure": np.array("[")}, "x.npz is damaged: what it remembers is no JSON"),
+        ({"spec": np.array('{"mask": 3}')}, "x.npz cannot be opened: mask is 3"),
+    ],
+)
+def test_an_npz_that_remembers_nothing_says_so(tmp_path, capsys, arrays, said):
+    path = tmp_path / "x.npz"
+    np.savez(path, **arrays)
+    assert cli.run(["render", "--spec", str(path), "--data", str(tmp_path / "y.npz")]) != 0
+    assert said in capsys.readouterr().err
+
+
+def test_a_file_that_by_its_header_is_another_is_not_read(tmp_path, monkeypatch):
+    folder = folder_with_files(tmp_path / "a")
+    picture = folder / "out" / "1.png"
+    picture.parent.mkdir()
+    spec = spec_of(folder)
+    rendering.write_figure(picture, Figure(spec=spec, paper=Paper(width=240, height=160)))
+    summed, sha256_of = [], tensor_files.sha256_of
+    monkeypatch.setattr(tensor_files, "sha256_of", lambda place: summed.append(place) or sha256_of(place))
+    assert recall(picture).spec == spec
+    assert summed == []  # no other can be meant: whoever opens it compares
+    np.savez(picture.parent / "w.npz", q=np.zeros((1, 6, 4)), k=np.zeros((1, 6, 4)))
+    np.save(picture.parent / "m.npy", np.zeros((5, 5)))
+    shutil.copy(folder / "w.npz", tmp_path)
+    (folder / "w.npz").unlink()
+    assert paths_of(recall(picture).spec) == [str(tmp_path / "w.npz"), spec.mask_shape.path]
+    assert summed == [str(tmp_path / "w.npz")]
+    np.savez(folder / "w.npz", q=np.zeros((1, 5, 4), np.float32), k=np.zeros((1, 5, 4), np.float32))
+    assert paths_of(recall(picture).spec)[0] == str(tmp_path / "w.npz")
+    assert summed[1:] == [str(folder / "w.npz"), str(tmp_path / "w.npz")]
 
 
 def test_paths_are_told_from_a_folder(tmp_path):

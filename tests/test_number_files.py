@@ -6,7 +6,7 @@ import io
 import numpy as np
 import pytest
 
-from attnviz import cli, number_files, rendering
+from attnviz import cli, number_files, rendering, tables
 from attnviz.engine import Engine
 from attnviz.figure_questions import question_of
 from attnviz.figures import PARTS, Figure
@@ -170,11 +170,77 @@ def test_a_part_that_an_answer_has_not_and_two_parts_of_one_table_are_refused(en
     }
 
 
-def test_what_is_called_off_writes_nothing(engine, tmp_path):
-    for name in "a.csv", "a.npz":
-        with pytest.raises(rendering.Cancelled):
-            number_files.write_numbers(tmp_path / name, figure_of("gallery"), engine, cancelled=lambda: True)
+@pytest.mark.parametrize("name", ["a.csv", "a.npz"])
+@pytest.mark.parametrize("shows", ["heads", "row", "a-b", "gallery"])
+def test_what_is_called_off_writes_nothing(shows, name, engine, tmp_path):
+    with pytest.raises(rendering.Cancelled):
+        number_files.write_file(tmp_path / name, figure_of(shows), engine, cancelled=lambda: True)
     assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.npz"])
+def test_numbers_of_heads_say_how_far_they_are_and_stop_between_heads_and_blocks(name, engine, tmp_path):
+    figure = Figure(spec=make_spec(RandomQK(length=100), num_heads=4))
+    shares, reached = [], []
+    number_files.write_file(tmp_path / name, figure, engine, progress=shares.append)
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+    computing, writing = ([share for share in shares if (share > 0.5) is late] for late in (False, True))
+    assert min(len(computing), len(writing)) >= 4
+    (tmp_path / name).write_bytes(b"old")
+    for most in computing[1], writing[1]:
+        reached.clear()
+        with pytest.raises(rendering.Cancelled):
+            number_files.write_file(
+                tmp_path / name, figure, engine, progress=reached.append, cancelled=lambda at=most: at in reached
+            )
+        assert most <= reached[-1] < (0.5 if most <= 0.5 else 1)
+        assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [(name, b"old")]
+
+
+def test_a_table_is_told_in_blocks_that_are_its_text(engine):
+    arrays = engine.arrays(make_spec(RandomQK(length=100), num_heads=2))
+    blocks = [*tables.stage_csv(arrays, View()).blocks()]
+    assert len(blocks) > 2
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\r\n")
+    lines.writerow(["head", "query", "token", *arrays.tokens])
+    for head, matrix in enumerate(arrays.stages["weights"]):
+        lines.writerows(
+            [head, row, token, *cells] for row, (token, cells) in enumerate(zip(arrays.tokens, matrix, strict=True))
+        )
+    assert "".join(block for block, _ in blocks) == text.getvalue()
+
+
+def test_arrays_of_parts_come_in_their_order(engine, tmp_path):
+    figure = figure_of("difference")
+    number_files.write_numbers(tmp_path / "a.npz", figure, engine)
+    parts = [name.split("_")[0] for name in np.load(tmp_path / "a.npz")]
+    assert [*dict.fromkeys(parts)] == ["tokens", "spec", "figure", "maps", "heads"]
+
+
+def test_an_npz_has_the_heads_that_are_picked(engine, tmp_path):
+    spec = make_spec(Text(text="a b c"), num_heads=3, batch=2)
+    number_files.write_numbers(tmp_path / "a.npz", Figure(spec=spec, heads=(2, 0)), engine)
+    arrays, whole = np.load(tmp_path / "a.npz"), engine.arrays(spec).stages
+    assert [*arrays["heads"]] == [0, 2]
+    np.testing.assert_array_equal(arrays["weights"], whole["weights"][:, [0, 2]])
+    np.testing.assert_array_equal(arrays["output"], whole["output"])
+    number_files.write_numbers(tmp_path / "b.npz", Figure(spec=spec), engine)
+    assert [*np.load(tmp_path / "b.npz")] == ["tokens", "spec", *whole]
+
+
+@pytest.mark.parametrize(("size", "runs"), [("320x240", 1), ("80x60", 2)])
+def test_a_study_of_picture_and_numbers_is_run_once_unless_pixels_are_of_several_cells(
+    size, runs, qapp, tmp_path, monkeypatch
+):
+    asked = []
+    monkeypatch.setattr("attnviz.studies.answers", lambda *given: asked.append(given) or answers(*given))
+    spec = ("--length", "70", "--heads", "1", "--random-qk", "--shows", "a-b", "--beside", "mask=none")
+    files = ("--image", str(tmp_path / "a.png"), "--data", str(tmp_path / "a.csv"))
+    assert cli.run(["render", *spec, "--size", size, *files]) == 0
+    assert len(asked) == runs
+    assert len(table_in(tmp_path / "a.csv")) == 73
 
 
 def test_the_command_line_and_decks_write_them(qapp, tmp_path, monkeypatch):

@@ -158,7 +158,7 @@ def test_colours_end_at_the_bound(tmp_path):
 
 def test_a_table_has_the_heads_that_are_picked_and_no_formulas():
     arrays = Arrays(("=1+1", "-", "b"), {"weights": np.eye(3, dtype=np.float32)[None].repeat(3, 0)})
-    lines = tables.csv_text(arrays, View(), heads=(2, 1)).split("\r\n")
+    lines = tables.stage_csv(arrays, View(), heads=(2, 1)).text().split("\r\n")
     assert lines[0] == "head,query,token,'=1+1,-,b"
     assert [line[0] for line in lines[1:-1]] == ["1", "1", "1", "2", "2", "2"]
 

@@ -121,6 +121,27 @@ def test_the_first_pictures_held_spec_and_view_alone():
     assert recall(png_of(to_json(SPEC, View(norm="log")))) == Figure(spec=SPEC, view=View(norm="log"))
 
 
+AN_OLDER_PICTURES = """{"attnviz": "0.1.0", "torch": "2.13.0+cpu", "format": 1, "scene": {"version": 2, "source":
+{"kind": "lesson", "name": "journey"}, "num_heads": 2, "num_kv_heads": 2, "d_model": 3, "d_out": 4,
+"implementation": "stacked", "out_proj": false, "qkv_bias": false, "projection": "linear", "scale": "auto",
+"scale_after_mask": false, "soft_cap": null, "mask": "none", "fill": "-inf", "mask_shape": {"kind": "causal"},
+"top_k": null, "dropout": 0.0, "dropout_site": "weights", "dropout_seed": 123, "dropout_generator": "portable",
+"training": true, "batch": 1, "seed": 123, "device": "cpu", "dtype": "float32", "view": {"stage": "weights",
+"head": null, "rows": null, "cols": null, "pooling": "max", "norm": "auto", "colours": "viridis"}},
+"paper": {"width": 640, "height": 400, "dpi": null, "theme": "light", "title": null, "caption": true,
+"legend": true, "colour_bar": true, "labels": true, "numbers": true, "decimals": null, "tables": false,
+"bound": null, "type_scale": 1.0, "real_text": false}, "shows": "gallery", "heads": [], "row": null,
+"beside": null, "question": null, "parts": [], "animates": "nothing", "frames": 12, "seconds": 0.8}"""
+"""What a picture remembered when a paper still had ``tables``, in lines."""
+
+
+def test_an_older_picture_is_read_without_what_no_figure_has_any_more():
+    paper = Paper(width=640, height=400)
+    assert recall(png_of(AN_OLDER_PICTURES)) == Figure(spec=make_spec(mask="none"), shows="gallery", paper=paper)
+    with pytest.raises(SpecError, match="unknown field `chairs`"):
+        recall(png_of(AN_OLDER_PICTURES.replace('"tables"', '"chairs"')))
+
+
 @pytest.mark.parametrize("kind", ["tEXt", "zTXt", "iTXt", "zipped iTXt"])
 def test_pictures_that_other_programs_saved_again(kind):
     told = PngImagePlugin.PngInfo()

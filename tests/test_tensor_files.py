@@ -16,9 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import save_file
 
-from attnviz import rendering
+from attnviz import number_files
+from attnviz.figures import Figure
 from attnviz.files import FileProblem
-from attnviz.spec import MaskFile, QKFile, SpecError, Text, TypedScores, View, edited, make_spec
+from attnviz.spec import MaskFile, QKFile, SpecError, Text, TypedScores, edited, make_spec
 from attnviz.tensor_files import describe_mask, describe_qk, open_mask, open_qk, opened, sha256_of
 
 HEADS, KV_HEADS, N_QUERIES, N_KEYS, D_HEAD = 4, 2, 5, 7, 3
@@ -218,13 +219,14 @@ def test_a_file_that_keeps_its_size_and_time_has_changed_all_the_same(tmp_path, 
 
 def test_what_render_wrote_of_a_batch_or_of_typed_scores_is_said(tmp_path):
     batch = make_spec(Text(text="a b c"), batch=2)
-    rendering.write_arrays(tmp_path / "b.npz", batch, View())
+    number_files.write_numbers(tmp_path / "b.npz", Figure(spec=batch))
     with pytest.raises(SpecError, match=r"queries has the shape \(2, 2, 3, \d+\), a batch first; save one item of it"):
         describe_qk(tmp_path / "b.npz")
-    rendering.write_arrays(tmp_path / "t.npz", make_spec(TypedScores(scores=((0.0, 1.0), (1.0, 0.0)))), View())
+    typed = make_spec(TypedScores(scores=((0.0, 1.0), (1.0, 0.0))))
+    number_files.write_numbers(tmp_path / "t.npz", Figure(spec=typed))
     with pytest.raises(SpecError, match="it lacks arrays named q and k"):
         describe_qk(tmp_path / "t.npz")
-    rendering.write_arrays(tmp_path / "one.npz", edited(batch, batch=1), View())
+    number_files.write_numbers(tmp_path / "one.npz", Figure(spec=edited(batch, batch=1)))
     assert describe_qk(tmp_path / "one.npz").length == 3
 
 

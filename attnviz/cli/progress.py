@@ -14,6 +14,8 @@ _AFTER_S: Final = 2.0
 """What takes less says nothing where lines stay."""
 _AT_MOST_S: Final = 60.0
 """Between two lines, which come twice as late each time."""
+_CLEAR: Final = "\x1b[K"
+"""The rest of a terminal's line, however many columns its characters take."""
 
 
 @contextmanager
@@ -23,18 +25,10 @@ def progress(name: str) -> Iterator[Callable[[str], None]]:
     if not sys.stderr.isatty():
         yield _lines(name)
         return
-    width = 0
-
-    def in_place(said: str) -> None:
-        nonlocal width
-        words = f"{name}: {said} "
-        width = max(width, len(words))
-        click.echo(f"\r{words}", nl=False, err=True)
-
     try:
-        yield in_place
+        yield lambda said: click.echo(f"\r{name}: {said} {_CLEAR}", nl=False, err=True)
     finally:
-        click.echo(f"\r{' ' * width}\r", nl=False, err=True)
+        click.echo(f"\r{_CLEAR}", nl=False, err=True)
 
 
 def _lines(name: str) -> Callable[[str], None]:

@@ -11,8 +11,8 @@ from typing import Any, Final
 import click
 
 from attnviz.cli.progress import progress
-from attnviz.figures import CROPPABLE, NUMBERS, PICTURES, Figure
-from attnviz.options.figure import clipped, figure_for, figure_options
+from attnviz.figures import COMPARING, CROPPABLE, NUMBERS, PICTURES, Figure
+from attnviz.options.figure import clipped, figure_for, figure_options, said
 from attnviz.screens import use_offscreen
 from attnviz.spec import AttentionSpec, MaskFile, SpecError
 
@@ -83,7 +83,7 @@ def render_command(leave: Callable[..., object], say: Callable[[str], object]) -
 
 def _check_used(figure: Figure, options: Mapping[str, Any]) -> None:
     """Refuse what this kind of figure would leave aside without a word."""
-    for name, kinds in ("rows", CROPPABLE), ("cols", CROPPABLE), ("beside", ("a-b", "difference", "row")):
+    for name, kinds in ("rows", CROPPABLE), ("cols", CROPPABLE), ("beside", COMPARING):
         if options[name] not in (None, ()) and figure.shows not in kinds:
             raise click.UsageError(f"--{name} is for --shows {', '.join(kinds)}, not {figure.shows}: leave it out")
 
@@ -113,7 +113,7 @@ def _write(
     from attnviz.engine import Engine
 
     engine = Engine(budget_bytes=memory)
-    shelf: dict[str, Any] = {}  # a study of both is run once
+    shelf: dict[str, Any] = {}  # a study of both is run once, unless numbers are of cells and pixels of several
     if data is not None:
         with progress(data.name) as tell:
             number_files.write_numbers(
@@ -139,7 +139,7 @@ def _render_deck(
 ) -> int:  # fmt: skip
     from attnviz.cli.scene import render_deck
 
-    given = [name for name, value in options.items() if value not in (None, ())]
+    given = list(said(options))
     if any(path is not None for path in others) or given:
         flags = given or [n for n, path in zip(("image", "data", "save-spec"), others, strict=True) if path is not None]
         raise click.UsageError(f"a deck says itself what it draws: leave --{flags[0].replace('_', '-')} out")

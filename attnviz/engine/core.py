@@ -11,7 +11,7 @@ import copy
 import os
 import time
 import weakref
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -333,15 +333,18 @@ class Engine:
 
     # ---------------------------------------------------------------------------------------------------------- arrays
 
-    def arrays(self, spec: AttentionSpec, cancelled: Cancelled = lambda: False) -> Arrays:
+    def arrays(
+        self, spec: AttentionSpec, cancelled: Cancelled = lambda: False,
+        progress: Callable[[float], object] = lambda _share: None,
+    ) -> Arrays:  # fmt: skip
         """Every stage whole: (heads, queries, keys) and so on, a leading batch axis where the spec asks for one.
 
         float16 and float64 stay, bfloat16 becomes float32. Raises `ComputationError` if they cannot fit, before
-        computing, and returns no stages once cancelled.
+        computing, and returns no stages once cancelled, which is asked, and ``progress`` told, between heads.
         """
         with torch.inference_mode():
             try:
-                return self._arrays(spec, cancelled)
+                return self._arrays(spec, cancelled, progress)
             except DeviceError as problem:
                 raise ComputationError(problem.sentence, problem.advice, device_failed=True) from problem
             except (torch.OutOfMemoryError, MemoryError) as error:
@@ -352,7 +355,7 @@ class Engine:
             except RuntimeError as error:
                 raise explained(spec, error) from error
 
-    def _arrays(self, spec: AttentionSpec, cancelled: Cancelled) -> Arrays:
+    def _arrays(self, spec: AttentionSpec, cancelled: Cancelled, progress: Callable[[float], object]) -> Arrays:
         self._backend.torch_device(spec.device)
         names = stages_of(spec)
         self._budget(spec).check(names, long=False)
@@ -362,6 +365,7 @@ class Engine:
         for head in range(spec.num_heads):
             if cancelled():
                 return Arrays(opened.inputs.tokens)
+            progress(head / spec.num_heads)
             results.append(self._dense.head(spec, head, per_head, opened).stages)
         stages = {name: torch.stack([result[name] for result in results], 1) for name in names if name in per_head}
         if opened.module is not None:

@@ -38,13 +38,14 @@ _STRIP: Final = 1 << 22  # pixels of a sheet that are copied at a time
 def paint_cells(
     painter: QPainter, rect: QRectF, window: Window, frame: Frame, style: Style, *, numbers: bool = True,
     decimals: int | None = None, peeking: Peeking | None = None, before: Frame | None = None, unit: float = 1.0,
-    infinities: bool = False,
+    on_paper: bool = False,
 ) -> None:  # fmt: skip
     """Paint the part of ``frame`` in ``window`` into ``rect``, whose edges are the window's.
 
     Pixels are never smoothed. Marks, numbers and gaps come with cells that are large enough; ``peeking`` says which
     visible cells are framed in red. Where a number differs from that of ``before``, a level-1 frame of the same
-    cells, that one stands below it in small. With ``infinities`` a masked score of −∞ is written, not crossed out.
+    cells, that one stands below it in small. ``on_paper`` a masked score of −∞ is written, not crossed
+    out, and numbers are as large as there is room.
     """
     grid = grid_of(rect, window, frame)
     if not grid.rows or not grid.cols or rect.isEmpty():
@@ -61,9 +62,11 @@ def paint_cells(
         shown = shown_class(grid.seen(frame.classes, frame))
         _paint_hatching(painter, grid, shown == CellClass.MASKED, style)
         _paint_gaps(painter, grid, style)
-        _paint_marks(painter, grid, shown, style, word=_INFINITE if infinities and _is_infinite(frame) else "")
+        _paint_marks(painter, grid, shown, style, word=_INFINITE if on_paper and _is_infinite(frame) else "")
         if numbers:
-            paint_numbers(painter, grid, frame, shown, style, decimals=decimals, before=before, unit=unit)
+            paint_numbers(
+                painter, grid, frame, shown, style, decimals=decimals, before=before, unit=unit, large=on_paper
+            )
         if peeking is not None:
             frame_hidden_cells(painter, grid, shown, peeking, style)
     else:
@@ -239,20 +242,20 @@ def _paint_crosses(painter: QPainter, grid: Grid, masked: npt.NDArray[np.bool_],
         return
     patch = min(max(grid.side * 0.28, 17.0), 44.0)
     arm = patch * 0.24
-    lines, patches = [], []
-    for row, col in np.argwhere(masked).tolist():
-        part = grid.in_sight(grid.rows.start + row, grid.cols.start + col)
-        if min(part.width(), part.height()) < patch:
-            continue  # a half of one would be no cross
-        x, y = part.center().x(), part.center().y()
-        patches.append(QRectF(x - patch / 2, y - patch / 2, patch, patch))
-        if word:
-            painter.setFont(sized(0.72 * patch))
-            painter.setPen(style.muted)
-            draw_text(painter, QRectF(x - patch, y - patch / 2, 2 * patch, patch), Qt.AlignmentFlag.AlignHCenter, word)
-            continue
+    parts = [grid.in_sight(grid.rows.start + row, grid.cols.start + col) for row, col in np.argwhere(masked).tolist()]
+    middles = [part.center() for part in parts if min(part.width(), part.height()) >= patch]  # a half would be no cross
+    wide = 1.5 * patch if word else patch
+    fill_rects(painter, [QRectF(at.x() - wide / 2, at.y() - patch / 2, wide, patch) for at in middles], style.masked)
+    if word:
+        painter.setFont(sized(0.72 * patch))
+        painter.setPen(style.muted)
+        for at in middles:
+            place = QRectF(at.x() - patch, at.y() - patch / 2, 2 * patch, patch)
+            draw_text(painter, place, Qt.AlignmentFlag.AlignHCenter, word)
+        return
+    lines = []
+    for x, y in ((at.x(), at.y()) for at in middles):
         lines += [QLineF(x - arm, y - arm, x + arm, y + arm), QLineF(x - arm, y + arm, x + arm, y - arm)]
-    fill_rects(painter, patches, style.masked)
     painter.setPen(QPen(style.muted, min(max(grid.side / 45, 1.5), 2.6)))
     draw_lines(painter, lines)
 

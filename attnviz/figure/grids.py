@@ -11,12 +11,17 @@ from typing import Final
 from attnviz.figure.labels import label_step
 from attnviz.figure.panels import (
     COS,
+    LABEL_SIZES,
+    LARGE_SHARE,
+    LARGE_SIZES,
     LEAST_LABEL_STEP,
     SHORT_EMS,
     SIN,
     SLANTED_EMS,
+    below_slanted,
     inner_panel,
     panel_layout,
+    sums_px,
 )
 from attnviz.figure.places import Box, PanelLayout, Subject
 
@@ -30,6 +35,7 @@ _LABELS_WORTH = 0.18  # labels that leave less than this share of the maps' area
 _EDGES_WORTH = 0.6  # the same for labels along the grid's edges
 _SHARED_WORTH = 1.3  # labels along the edges alone, where that makes the maps so much larger
 _PAPER_WORTHS = (0.4, 0.3, 1.1)
+_LARGE_WORTH = 0.85  # larger labels along the edges may cost so much of the maps
 _LEAST_LABELLED = 48.0  # pixels of a map's shorter side from which labels are of use
 
 
@@ -60,8 +66,20 @@ def plain_panels(subject: Subject, unit: float) -> Arrange:
 
 def _edged_grid(area: Box, subject: Subject, count: int, unit: float) -> list[PanelLayout] | None:
     """Panels whose rows are named at the left of the grid and whose columns above it; None where they do not fit."""
-    px = 12 * unit
     subject = subject if count <= LABELLED_UP_TO else replace(subject, sums=False)
+    smallest = _edged(area, subject, count, unit, LABEL_SIZES[-1] * unit)
+    if smallest is None or not subject.large:
+        return smallest
+    cell = smallest[0].map_rect.width / subject.cols
+    for px in (size * unit for size in LARGE_SIZES if size * unit <= LARGE_SHARE * cell):
+        panels = _edged(area, subject, count, unit, px)
+        if panels is not None and area_of(panels[0]) >= _LARGE_WORTH * area_of(smallest[0]):
+            return panels
+    return smallest
+
+
+def _edged(area: Box, subject: Subject, count: int, unit: float, px: float) -> list[PanelLayout] | None:
+    """`_edged_grid` with labels ``px`` pixels high."""
     inner = partial(inner_panel, subject=subject, unit=unit, label_px=px)
     for slanted in (False, True):
         left, top, lean = sizes = edges_of(subject, area.width, px, unit, slanted=slanted)
@@ -78,7 +96,7 @@ def _edged_grid(area: Box, subject: Subject, count: int, unit: float) -> list[Pa
         return None
     columns = sum(panel.map_rect.y == place.y for panel in panels)
     return [
-        with_edges(panel, (n // columns, n % columns), columns, sizes, slanted=slanted)
+        with_edges(panel, subject, (n // columns, n % columns), columns, sizes, slanted=slanted)
         for n, panel in enumerate(panels)
     ]
 
@@ -95,9 +113,10 @@ def edges_of(subject: Subject, width: float, px: float, unit: float, *, slanted:
 
 
 def with_edges(
-    panel: PanelLayout, cell: tuple[int, int], columns: int, sizes: tuple[float, float, float], *, slanted: bool
-) -> PanelLayout:
-    """The panel with the labels that it bears at the grid's left and upper edge, its title above them.
+    panel: PanelLayout, subject: Subject, cell: tuple[int, int], columns: int, sizes: tuple[float, float, float], *,
+    slanted: bool,
+) -> PanelLayout:  # fmt: skip
+    """The panel of ``subject`` with the labels that it bears at the grid's left and upper edge, its title above them.
 
     ``cell`` is its row and column of ``columns``, the ``sizes`` are those of `edges_of`, 0 above for columns without
     labels.
@@ -108,12 +127,22 @@ def with_edges(
         panel = replace(panel, row_labels=Box(place.x - left, place.y, left - gap, place.height))
     last = cell[1] == columns - 1
     if cell[0] == 0 and top > 0:
+        header = panel.sums_header
+        if header is not None and panel.sums is not None:  # beside the last name, or in the corner below a slanted one
+            dx, high = gap, top
+            if slanted:
+                px = sums_px(subject, panel.label_px, panel.unit)
+                dx, high = below_slanted(place.width / subject.cols, panel.label_px, px, gap)
+            high = min(high, top)
+            header = Box(place.right + dx, place.y - high, max(panel.sums.right - place.right - dx, 1), high)
         panel = replace(
             panel,
             title=panel.title and panel.title.moved(0, -top),
-            sums_header=panel.sums_header and panel.sums_header.moved(0, -top),
+            sums_header=header,
             column_labels=Box(place.x, place.y - top, place.width, top - feet),
-            overhang=Box(place.right, place.y - top, lean, top) if slanted and last else None,
+            overhang=Box(place.right, place.y - top, lean, top - (header.height if header else 0))
+            if slanted and last
+            else None,
             neighboured=not last,
             slanted=slanted,
         )

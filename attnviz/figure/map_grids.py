@@ -222,7 +222,7 @@ def _edged(
     packed = _packed(grid, unit, columns, least=sizes[2])
     count = min(columns, len(maps))
     return tuple(
-        replace(one, place=with_edges(one.place, (n // columns, n % columns), count, sizes, slanted=slanted))
+        replace(one, place=with_edges(one.place, subject, (n // columns, n % columns), count, sizes, slanted=slanted))
         for n, one in enumerate(packed)
     )
 

@@ -38,7 +38,7 @@ class _Written(NamedTuple):
 
 def paint_numbers(
     painter: QPainter, grid: Grid, frame: Frame, shown: npt.NDArray[np.uint8], style: Style, *,
-    decimals: int | None, before: Frame | None, unit: float,
+    decimals: int | None, before: Frame | None, unit: float, large: bool = False,
 ) -> None:  # fmt: skip
     """The values of ordinary cells, in the first way of writing that fits into every cell.
 
@@ -46,7 +46,7 @@ def paint_numbers(
     """
     if grid.side < 1.6 * _least(unit):
         return
-    written = _written(grid, frame, shown, decimals, unit)
+    written = _written(grid, frame, shown, decimals, unit, large=large)
     if written is None:
         return
     font = sized(written.size)
@@ -79,8 +79,8 @@ def _least(unit: float) -> float:
 
 
 def _written(
-    grid: Grid, frame: Frame, shown: npt.NDArray[np.uint8], decimals: int | None, unit: float
-) -> _Written | None:
+    grid: Grid, frame: Frame, shown: npt.NDArray[np.uint8], decimals: int | None, unit: float, *, large: bool
+) -> _Written | None:  # fmt: skip
     """The numbers in sight in the first way of writing that fits, None where none does."""
     (top, _), (left, _) = frame.rows, frame.cols
     places = [(grid.rows.start + r, grid.cols.start + c) for r, c in np.argwhere(shown == CellClass.ORDINARY).tolist()]
@@ -96,7 +96,11 @@ def _written(
         if way == "%" and grid.side < _PERCENT_FROM * unit:
             continue
         texts = [marks.formatted(value, way) for value in values]
-        wanted = max(0.19 * grid.side, min(12.0 * unit, share * grid.side), min(14.5 * unit, 0.23 * grid.side))
+        wanted = max(
+            (0.3 if large else 0.19) * grid.side,
+            min(12.0 * unit, share * grid.side),
+            min(14.5 * unit, 0.23 * grid.side),
+        )
         widths = {text: ruler.horizontalAdvance(text) / 100 for text in set(texts)}
         widest = max(widths.values(), default=0.0)
         size = min(wanted, 0.86 * grid.cell_w / max(widest, 0.1))

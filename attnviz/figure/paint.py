@@ -40,7 +40,7 @@ def paint_panel(
     window = window or (0.0, float(n_rows), 0.0, float(n_cols))
     paint_cells(
         painter, QRectF(*place.map_rect), window, frame, style, numbers=numbers, decimals=decimals,
-        peeking=peeking_of(outline), unit=place.unit, infinities=True,
+        peeking=peeking_of(outline), unit=place.unit, on_paper=True,
     )  # fmt: skip
     paint_surroundings(
         painter, place, window, frame, outline, style, selected=selected, numbers=numbers, answer=False

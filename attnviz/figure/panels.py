@@ -12,9 +12,17 @@ from attnviz.frames import level_for
 ROTATION: Final = 35.0
 """Degrees by which column labels rise where they are wider than their column."""
 
+SUMS_EMS: Final = 2.6
+"""Room for a sum."""
+
 SUMS_FROM: Final = 12.0
 """Rows lower than this have no room for their sum."""
 
+LABEL_SIZES: Final = (22, 20, 18, 16, 14, 13, 12)
+"""Heights of labels, × unit: the largest that is a fifth of a cell at most; read from afar, `LARGE_SHARE` of it."""
+
+LARGE_SIZES: Final = (32, 28, 25, *LABEL_SIZES)
+LARGE_SHARE: Final = 0.28
 LEAST_LABEL_STEP: Final = 14.0
 SLANTED_EMS: Final = 6.5
 """Slanted labels are at most so long."""
@@ -46,7 +54,8 @@ def map_size(
     cap = _CELL_CAP * unit
     cell_w, cell_h = min(width / n_cols, cap), min(height / n_rows, cap)
     side = min(cell_w, cell_h)
-    stretch = 1.0 if square or 2 / 3 <= n_cols / n_rows <= 3 / 2 else _STRETCH
+    square = square or 2 / 3 <= n_cols / n_rows <= 3 / 2
+    stretch = 1.0 if square else _STRETCH
     cell_w, cell_h = min(cell_w, side * stretch), min(cell_h, side * stretch)
     if side >= 1:
         return min(_whole_cells(cell_w, n_cols), int(width)), min(_whole_cells(cell_h, n_rows), int(height))
@@ -78,8 +87,11 @@ def panel_layout(outer: Box, subject: Subject, *, unit: float = 1.0, labelled: b
     if not labelled:
         return _arranged(outer, subject, unit, None, slanted=False, sums=False)
     least = 12.0 * unit
-    most = max(least, 0.2 * min(outer.width / subject.cols, outer.height / subject.rows) + 1e-6)  # of the widest cells
-    for label_px in (size * unit for size in (22, 20, 18, 16, 14, 13, 12) if size * unit <= most or size == 12):
+    share, sizes = (LARGE_SHARE, LARGE_SIZES) if subject.large else (0.2, LABEL_SIZES)
+    most = max(
+        least, share * min(outer.width / subject.cols, outer.height / subject.rows) + 1e-6
+    )  # of the widest cells
+    for label_px in (size * unit for size in sizes if size * unit <= most or size == 12):
         for slanted in (False, True):
             panel = _arranged(outer, subject, unit, label_px, slanted=slanted, sums=subject.sums)
             cell_w, cell_h = panel.map_rect.width / subject.cols, panel.map_rect.height / subject.rows
@@ -89,7 +101,7 @@ def panel_layout(outer: Box, subject: Subject, *, unit: float = 1.0, labelled: b
             fits = subject.column_ems * label_px * 1.1 <= cell_w * step
             if fits or slanted or subject.numbered or subject.column_ems <= SHORT_EMS:
                 break
-        if label_px <= max(least, 0.2 * min(cell_w, cell_h) + 1e-6):
+        if label_px <= max(least, share * min(cell_w, cell_h) + 1e-6):
             break
     return panel
 
@@ -103,7 +115,12 @@ def inner_panel(outer: Box, subject: Subject, unit: float, label_px: float) -> P
     return panel
 
 
-def _below_slanted(cell: float, label_px: float, px: float, gap: float) -> tuple[float, float]:
+def sums_px(subject: Subject, label_px: float, unit: float) -> float:
+    """The height of the rows' sums."""
+    return min(label_px, (24 if subject.large else 15) * unit)
+
+
+def below_slanted(cell: float, label_px: float, px: float, gap: float) -> tuple[float, float]:
     """How far right of the map a word of ``px`` pixels has room below the last slanted label, and its height."""
     height = 1.15 * px
     # the label's feet rise from the middle of its cell; what hangs below them is a quarter of its height
@@ -134,11 +151,11 @@ def _arranged(
             overhang = COS * length * top / (SIN * length + COS * label_px + gap)
             if (top - gap - COS * label_px) / SIN < min(length, _LEAST_EMS * label_px):
                 top, overhang, named = 0.0, 0.0, False
-    sums_px = min(label_px or 0.0, 15 * unit)
+    sum_px = sums_px(subject, label_px or 0.0, unit)
     if sums:
-        right = sums_px * 2.6 + 2 * gap
+        right = sum_px * SUMS_EMS + 2 * gap
     above = sums and not edged  # then the sums' header stands beside the title
-    crown = title_h or (sums_px * 1.5 if above else 0.0)
+    crown = title_h or (sum_px * 1.5 if above else 0.0)
     room = outer.width - left - max(right, overhang), outer.height - crown - top
     width, height = map_size(room, (subject.rows, subject.cols), unit, square=subject.square)
     across, down = left + width + max(right, overhang), crown + top + height
@@ -152,7 +169,7 @@ def _arranged(
     if sums_box is not None:
         header = Box(sums_box.x, y - top - (crown if above else 0), sums_box.width, crown if above else top)
         if slanted:  # labels lean over the sums: their header stands in the corner below the last one
-            dx, word_h = _below_slanted(map_rect.width / subject.cols, label_px or 0.0, sums_px, gap)
+            dx, word_h = below_slanted(map_rect.width / subject.cols, label_px or 0.0, sum_px, gap)
             header = Box(map_rect.right + dx, y - min(word_h, top), max(right - dx, 1), min(word_h, top))
     title_w = map_rect.width + (0 if above else max(right, overhang))
     return PanelLayout(

@@ -47,7 +47,7 @@ class Subject:
     """What a layout depends on: the map's shape, the widest labels in ems of their font, whether rows have sums.
 
     ``square`` cells stay so whatever the shape; otherwise those of a long map may be longer than wide. Columns that
-    are ``numbered`` count, so some of their labels tell the others.
+    are ``numbered`` count, so some of their labels tell the others. ``large`` labels are read from afar.
     """
 
     rows: int
@@ -58,6 +58,7 @@ class Subject:
     titled: bool = True
     square: bool = False
     numbered: bool = False
+    large: bool = False
 
 
 @dataclass(frozen=True, slots=True)

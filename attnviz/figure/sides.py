@@ -13,7 +13,7 @@ from attnviz.figure import marks
 from attnviz.figure.fonts import draw_text, sized, text_width
 from attnviz.figure.grid import Window
 from attnviz.figure.labels import Labels, label_step
-from attnviz.figure.panels import COS, LEAST_LABEL_STEP, ROTATION, SIN, SUMS_FROM
+from attnviz.figure.panels import COS, LEAST_LABEL_STEP, ROTATION, SIN, SUMS_EMS, SUMS_FROM
 from attnviz.figure.places import PanelLayout
 from attnviz.figure.styles import Style
 from attnviz.frames import Frame
@@ -181,7 +181,7 @@ def paint_sums(
     cell = strip.height / (bottom - top)
     if cell < SUMS_FROM:
         return
-    font = sized(min(place.label_px, 15 * place.unit))
+    font = sized(min(place.label_px, (strip.width - 6 * place.unit) / SUMS_EMS))
     odd = style.leak if frame.stage == "weights" else style.accent  # elsewhere a sum need not be 1: red is for leaks
     painter.setFont(font)
     painter.setPen(style.muted)

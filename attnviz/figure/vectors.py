@@ -7,7 +7,7 @@ rectangles: an image is smoothed into blobs by many viewers.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import isqrt
+from math import isqrt, sqrt
 from typing import Any, Final
 
 import numpy as np
@@ -27,6 +27,8 @@ _MOST_PIXELS: Final = 1_500_000
 _ENOUGH: Final = 4
 _DOTS: Final = 3780
 _OUTLINED_AT: Final = 1000
+_CACHED_BELOW: Final = 64
+"""Larger letters Qt itself paints from outlines, which come out otherwise the second time: ours are always the same."""
 
 
 class VectorPainter(QPainter):
@@ -92,7 +94,11 @@ def clip_to_cells(
 
 def write_text(painter: QPainter, start: QPointF, text: str) -> None:
     """``text`` from ``start`` on its baseline, with the painter's font and pen."""
-    if not isinstance(painter, VectorPainter) or not painter.outlined:
+    if isinstance(painter, VectorPainter):
+        outlined = painter.outlined
+    else:
+        outlined = painter.font().pixelSize() * sqrt(abs(painter.deviceTransform().determinant())) >= _CACHED_BELOW
+    if not outlined:
         painter.drawText(start, text)
         return
     font = QFont(painter.font())

@@ -9,12 +9,14 @@ from typing import Any, Final, TypeVar
 import click
 import msgspec
 
-from attnviz.figure_questions import question_of
-from attnviz.figures import ANIMATES, CROPPABLE, PICTURES, SHOWS, Figure, whole
+from attnviz.figure_questions import usual_question
+from attnviz.figures import ANIMATES, CROPPABLE, SHOWS, Figure
 from attnviz.frames import Crop
+from attnviz.opening import REMEMBERING
+from attnviz.options.again import again, replaced
 from attnviz.options.spec import asked_for, changed, spec_options
 from attnviz.questions import Question
-from attnviz.spec import QUERY_KEY_STAGES, THEMES, SpecError, edited, make_spec, parse_size
+from attnviz.spec import QUERY_KEY_STAGES, THEMES, SpecError, make_spec, parse_size
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -50,7 +52,9 @@ class _Names(click.ParamType[tuple[str, ...]]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
         del param, ctx
-        return value if isinstance(value, tuple) else tuple(part.strip() for part in str(value).split(","))
+        if isinstance(value, tuple):
+            return value
+        return tuple(part.strip() for part in str(value).split(",")) if value else ()
 
 
 class _Pairs(click.ParamType[tuple[str, str]]):
@@ -104,7 +108,8 @@ _option(
     help="A study's own option, such as draws=100.",
 )  # fmt: skip
 _option(
-    FIGURE_OPTIONS, "parts", "--parts", type=_Names(), help="Only these parts of a study's figure, such as maps."
+    FIGURE_OPTIONS, "parts", "--parts", type=_Names(),
+    help='Only these parts of a study\'s figure, such as maps; "" for all.',
 )  # fmt: skip
 _option(FIGURE_OPTIONS, "animates", "--animate", type=click.Choice(ANIMATES[1:]), help="What moves, for a GIF.")
 _option(FIGURE_OPTIONS, "frames", "--frames", type=int, help="Pictures of a GIF, at most (12).")
@@ -124,60 +129,52 @@ def figure_for(options: Mapping[str, Any], *, idle_fill: bool = False) -> Figure
 
     ``idle_fill`` lets a fill stand that the mask leaves aside. Raises `SpecError`.
     """
-    own = {name: options[name] for name in (*FIGURE_OPTIONS, *PAPER_OPTIONS) if options.get(name) not in (None, ())}
-    rest = {name: value for name, value in options.items() if name not in FIGURE_OPTIONS and name not in PAPER_OPTIONS}
-    remembered = _remembered(rest.get("spec_file"))
+    given = said(options)
+    own = {name: given.pop(name) for name in (*FIGURE_OPTIONS, *PAPER_OPTIONS) if name in given}
+    remembered = _remembered(given.get("spec_file"))
     base = remembered or Figure()
     start = None if remembered is None else (base.spec, base.view)
-    spec, view = asked_for(rest, idle_fill=idle_fill, start=start) or (make_spec(), base.view)
-    size = own.pop("size", None)
-    sheet = {name: own.pop(name) for name in PAPER_OPTIONS if name in own}
-    if size is not None:
-        sheet |= {"width": size[0], "height": size[1], "dpi": size[2]}
-    fields: dict[str, Any] = {
-        name: own[name] for name in ("shows", "heads", "row", "parts", "animates", "frames", "seconds") if name in own
-    }
+    spec, view = asked_for(given, idle_fill=idle_fill, start=start) or (make_spec(), base.view)
+    fields: dict[str, Any] = {name: own[name] for name in _OWN if name in own}
     if "heads" in fields:
         view = msgspec.structs.replace(view, head=None)
-    elif rest.get("head") is not None:
+    elif "head" in given:
         fields["heads"] = ()
     if "beside" in own:
         fields["beside"] = changed(spec, dict(own["beside"]))
-    elif base.beside is not None and spec != base.spec:  # B differs from the new A as it did from the old one
-        fields["beside"] = edited(spec, **_differing(base.beside, base.spec))
-    paper = _replaced(base.paper, sheet)
-    figure: Figure = _replaced(base, {"question": None, **fields, "spec": spec, "view": view, "paper": paper})
-    question = None
-    if base.question is not None and figure.shows == base.shows:  # what was asked otherwise than usual stays so
-        usual = question_of(whole(_replaced(base, {"question": None})))
-        again = {"row": figure.row} if "row" in own and "row" in usual.__struct_fields__ else {}
-        question = _replaced(question_of(whole(figure)), {**_differing(base.question, usual), **again})
+    fields |= {"spec": spec, "view": view, "paper": replaced(base.paper, _sheet(own))}
+    figure = again(base, fields, {*given, *own})
     if "question" in own:
-        moved = figure.shows == "heads" and figure.animates in ("rounds", "exam")
-        asked = _replaced(figure, {"shows": figure.animates}) if moved else figure
-        question = _asked(question or question_of(whole(asked)), dict(own["question"]))
-    return figure if question is None else _replaced(figure, {"question": question})
+        question = figure.question or usual_question(figure)
+        figure = replaced(figure, {"question": _asked(question, dict(own["question"]))})
+    return figure
 
 
-def _differing(one: Any, other: Any) -> dict[str, Any]:
-    """The fields of a struct that are other than those of ``other``, but for a spec."""
-    names = (name for name in one.__struct_fields__ if name not in ("spec", "a", "b"))
-    return {name: getattr(one, name) for name in names if getattr(one, name) != getattr(other, name)}
+def said(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that were given: neither None nor, of one that can be given several times, ()."""
+    many = [name for name, option in FIGURE_OPTIONS.items() if option.multiple]
+    return {name: value for name, value in options.items() if value is not None and not (value == () and name in many)}
+
+
+_OWN: Final = ("shows", "heads", "row", "parts", "animates", "frames", "seconds")
+"""Options that are a figure's fields as they stand."""
+
+
+def _sheet(own: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a paper that options have set."""
+    sheet = {name: own[name] for name in PAPER_OPTIONS if name in own}
+    if "size" in own:
+        sheet |= dict(zip(("width", "height", "dpi"), own["size"], strict=True))
+    return sheet
 
 
 def _remembered(path: str | None) -> Figure | None:
-    """The figure of a picture; None where ``path`` is another file, or none."""
-    if path is None or Path(path).suffix.lower() not in PICTURES:
+    """The figure of a picture or of its numbers; None where ``path`` is another file, or none."""
+    if path is None or Path(path).suffix.lower() not in REMEMBERING:
         return None
     from attnviz.remembered import recall
 
     return recall(Path(path))
-
-
-def _replaced(struct: Any, fields: Mapping[str, Any]) -> Any:
-    """``struct`` with other fields, checked again."""
-    kept = {name: getattr(struct, name) for name in struct.__struct_fields__}
-    return type(struct)(**{**kept, **fields})
 
 
 _SAID_ELSEWHERE: Final = frozenset({"spec", "rows", "cols"})
@@ -198,7 +195,7 @@ def _asked(question: Question, pairs: Mapping[str, Any]) -> Question:
             given[field] = msgspec.convert(value, kinds[field], strict=False)
         except msgspec.ValidationError as error:
             raise SpecError("ask", f"{name} is {text!r}: {error}") from None
-    made: Question = _replaced(question, given)
+    made: Question = replaced(question, given)
     return made
 
 

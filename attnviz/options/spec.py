@@ -200,7 +200,7 @@ _SOURCES = [
 
 def spec_options(function: F) -> F:
     """Add every option of a spec and view, ``--step`` and ``--spec FILE``."""
-    remembered = "A spec, a session, or a picture that remembers one; other options override it."
+    remembered = "A spec, a session, or a picture or .npz that remembers one; other options override it."
     spec_file = click.Option(["--spec", "spec_file"], type=click.Path(), help=remembered)
     step = click.Option(["--step"], metavar="ID", help="A step of --lesson, such as 3.5.1.2.")
     params = [*_SOURCES, step, *SPEC_OPTIONS.values(), spec_file]

@@ -9,9 +9,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import click
-import msgspec
 
-from attnviz.figures import Figure, whole
+from attnviz.figures import Figure
 from attnviz.matrices import matrix_text
 from attnviz.options.spec import changed
 from attnviz.scene_files.keys import KEY_OF, KEYS, SOURCES
@@ -139,10 +138,10 @@ def _as_said(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def _question_fields(figure: Figure) -> dict[str, Any]:
     """What a figure's question asks otherwise than its study would by itself."""
-    from attnviz.figure_questions import question_of  # noqa: PLC0415 (torch, for a row that is not said)
+    from attnviz.figure_questions import usual_question  # noqa: PLC0415 (torch, for a row that is not said)
 
     question = figure.question
-    usual = question_of(whole(msgspec.structs.replace(figure, question=None)))
+    usual = usual_question(figure)
     if question is None or type(question) is not type(usual):
         raise SpecError("question", f"{figure.shows} does not ask what its question asks: give a question of its own")
     fields = _different(question, usual, question.__struct_fields__)

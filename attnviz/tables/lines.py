@@ -1,4 +1,4 @@
-"""Two forms of a table, lines and maps, as CSV for spreadsheets and as arrays."""
+"""Two forms of a table, lines and maps, as CSV for spreadsheets and as arrays; CSV is told a block at a time."""
 
 from __future__ import annotations
 
@@ -16,6 +16,37 @@ from attnviz.frames import Values
 
 BOM: Final = "\ufeff"
 """Without it some spreadsheets take Chinese for something else."""
+_BLOCK: Final = 1 << 16
+"""Characters: some milliseconds of work."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Csv:
+    """A table as CSV: a header, and ``count`` lines, which are asked for once.
+
+    Every digit of each number is told; text that a spreadsheet would compute begins with '.
+    """
+
+    header: Sequence[object]
+    lines: Iterable[Iterable[object]]
+    count: int
+
+    def blocks(self) -> Iterator[tuple[str, float]]:
+        """The text, some lines at a time, each time with the share of them that has been told by then."""
+        file = io.StringIO()
+        writer = csv.writer(file, lineterminator="\r\n")
+        writer.writerow(map(_told, self.header))
+        for done, line in enumerate(self.lines, 1):
+            writer.writerow(map(_told, line))
+            if file.tell() >= _BLOCK:
+                yield file.getvalue(), done / self.count
+                file.seek(0)
+                file.truncate()
+        yield file.getvalue(), 1.0
+
+    def text(self) -> str:
+        """All of it."""
+        return "".join(text for text, _ in self.blocks())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,8 +55,9 @@ class Lines:
 
     columns: Mapping[str, Sequence[Any] | npt.NDArray[Any]]
 
-    def csv(self) -> str:
-        return csv_of([*self.columns], zip(*self.columns.values(), strict=True))
+    def csv(self) -> Csv:
+        columns = self.columns.values()
+        return Csv([*self.columns], zip(*columns, strict=True), len(next(iter(columns), ())))
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Each column as an array (lines,); nothing among numbers is NaN."""
@@ -47,12 +79,12 @@ class Maps:
     rows: str = "query"
     first: tuple[int, int] = (0, 0)
 
-    def csv(self) -> str:
+    def csv(self) -> Csv:
         _, left = self.first
         columns = range(left, left + next(iter(self.maps.values())).shape[1])
         token = ["token"] if self.row_names else []
         named = (self.column_names[n] for n in columns) if self.column_names else columns
-        return csv_of([self.of, self.rows, *token, *named], self._lines())
+        return Csv([self.of, self.rows, *token, *named], self._lines(), sum(map(len, self.maps.values())))
 
     def _lines(self) -> Iterator[list[object]]:
         top, _ = self.first
@@ -66,15 +98,6 @@ class Maps:
 
 
 Table = Lines | Maps
-
-
-def csv_of(header: Iterable[object], lines: Iterable[Iterable[object]]) -> str:
-    """CSV text, every digit of each number; text that a spreadsheet would compute begins with '."""
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\r\n")
-    for line in (header, *lines):
-        writer.writerow(map(_told, line))
-    return file.getvalue()
 
 
 def _told(value: object) -> str:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from attnviz.frames import Arrays, Values
 from attnviz.spec import JOINT_STAGES, QUERY_KEY_STAGES, SpecError, View
-from attnviz.tables.lines import csv_of
+from attnviz.tables.lines import Csv
 
 
-def csv_text(arrays: Arrays, view: View, dims: Sequence[str] = (), heads: Sequence[int] = ()) -> str:
+def stage_csv(arrays: Arrays, view: View, dims: Sequence[str] = (), heads: Sequence[int] = ()) -> Csv:
     """The view's stage, ``heads`` (or its head, or all), its rows and columns, under names; every digit of each number.
 
     Columns: item (of a batch), head, query, token, then a key or a dimension each. Raises `SpecError` for a
@@ -19,25 +19,23 @@ def csv_text(arrays: Arrays, view: View, dims: Sequence[str] = (), heads: Sequen
         raise SpecError("stage", f"stage is {view.stage}: give one of {', '.join(arrays.stages)}")
     values = arrays.stages[view.stage]
     joint = view.stage in JOINT_STAGES
+    batched = values.ndim == (3 if joint else 4)
     wanted = () if joint else tuple(heads) or (() if view.head is None else (view.head,))
     n_rows, n_cols = values.shape[-2:]
-    rows, cols = (range(*(span or (0, end))) for span, end in ((view.rows, n_rows), (view.cols, n_cols)))
-    cols = range(cols.start, min(cols.stop, n_cols))
+    rows, cols = (range(end)[slice(*(span or (end,)))] for span, end in ((view.rows, n_rows), (view.cols, n_cols)))
+    matrices = [one for one in _matrices(values, joint=joint, batched=batched) if not wanted or one[1] in wanted]
     names = arrays.tokens if view.stage in QUERY_KEY_STAGES else dims if len(dims) == n_cols else ()
-    batched = values.ndim == (3 if joint else 4)
     before = [*(["item"] if batched else []), *([] if joint else ["head"]), "query", "token"]
 
     def lines() -> Iterator[list[object]]:
-        for item, head, matrix in _matrices(values, joint=joint, batched=batched):
-            if wanted and head not in wanted:
-                continue
-            for row in range(rows.start, min(rows.stop, n_rows)):
+        for item, head, matrix in matrices:
+            for row in rows:
                 place = row + len(arrays.tokens) - n_rows
                 told = [*([item] if batched else []), *([] if joint else [head]), row]
                 token = arrays.tokens[place] if 0 <= place < len(arrays.tokens) else ""
                 yield [*told, token, *matrix[row, cols.start : cols.stop]]
 
-    return csv_of([*before, *(names[col] if names else col for col in cols)], lines())
+    return Csv([*before, *(names[col] if names else col for col in cols)], lines(), len(matrices) * len(rows))
 
 
 def _matrices(values: Values, *, joint: bool, batched: bool) -> Iterator[tuple[int, int, Values]]:

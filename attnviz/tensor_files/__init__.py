@@ -10,6 +10,7 @@ while it is mapped ends this program, as with every mapping.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -20,7 +21,7 @@ import numpy.typing as npt
 
 from attnviz.files import FileProblem
 from attnviz.spec import MaskFile, QKFile, SpecError
-from attnviz.tensor_files.formats import BITS, FLOATS, lacking, named_arrays, npy_array, starts_as_npy
+from attnviz.tensor_files.formats import BITS, FLOATS, first_array, lacking, named_arrays, npy_array, starts_as_npy
 from attnviz.tensor_files.opened import BLOCK, MOST_KEPT, Identity, OpenFile, StoredArray, reading
 
 _QUERIES: Final = ("q", "queries")
@@ -99,6 +100,36 @@ def sha256_of(path: Path | str) -> str:
         return file.sha256()
 
 
+def resembles(path: Path | str, kept: Mapping[str, Any]) -> bool:
+    """Whether the file at ``path`` may be the one of which a spec keeps these fields, by what its header says alone."""
+    try:
+        with reading(path) as file:
+            if "heads" in kept:
+                sizes = _sizes(file, *_queries_and_keys(file))
+                return all(kept.get(name) == size for name, size in sizes.items())
+            _mask_array(file)
+            return True
+    except FileProblem:
+        return False
+
+
+def text_in(path: Path | str, names: Iterable[str], most: int) -> str | None:
+    """The first of ``names`` that an ``.npz`` has, a text of at most ``most`` characters; None if it has none of them.
+
+    Raises `FileProblem`, also where that is no such text.
+    """
+    with reading(path) as file:
+        array = first_array(file, names)
+        if array is None:
+            return None
+        if not array.descr.startswith("<U") or array.stored != () or not 0 < array.nbytes <= 4 * most:
+            raise file.problem(f"its {array.name} is no text of attnviz; give one that attnviz wrote")
+        text = file.load(array)
+        if text.reshape(1).view("<u4").max() > sys.maxunicode:
+            raise file.problem(f"its {array.name} holds what is no character; give one that attnviz wrote")
+        return str(text)
+
+
 # ------------------------------------------------------------------------------------------------- what is made of them
 
 
@@ -125,6 +156,17 @@ def _one(file: OpenFile, arrays: list[StoredArray], names: tuple[str, ...]) -> S
 
 def _described(file: OpenFile, queries: StoredArray, keys: StoredArray, tokens: StoredArray | None) -> QKFile:
     """The source that these arrays are, if they fit together."""
+    sizes = _sizes(file, queries, keys, tokens)
+    try:
+        return QKFile(path=file.spoken_path(), sha256=file.sha256(), **sizes)
+    except SpecError as error:
+        raise file.problem(str(error)) from error
+
+
+def _sizes(
+    file: OpenFile, queries: StoredArray, keys: StoredArray, tokens: StoredArray | None
+) -> dict[str, int]:  # fmt: skip
+    """What a source keeps of these arrays' shapes, if they fit together."""
     for array in (queries, keys):
         if array.descr not in FLOATS:
             raise file.problem(f"{array.name} holds no floating-point numbers; save float64, float32 or float16")
@@ -150,13 +192,7 @@ def _described(file: OpenFile, queries: StoredArray, keys: StoredArray, tokens: 
         raise file.problem(
             f"its tokens have the shape {_said(tokens.shape)}, but there are {n_keys:,} keys; name each key"
         )
-    try:
-        return QKFile(
-            path=file.spoken_path(), sha256=file.sha256(), heads=heads, kv_heads=kv_heads, queries=n_queries,
-            length=n_keys, d_head=d_head,
-        )  # fmt: skip
-    except SpecError as error:
-        raise file.problem(str(error)) from error
+    return {"heads": heads, "kv_heads": kv_heads, "queries": n_queries, "length": n_keys, "d_head": d_head}
 
 
 def _names(file: OpenFile, tokens: StoredArray) -> tuple[str, ...]:
@@ -176,6 +212,14 @@ def _names(file: OpenFile, tokens: StoredArray) -> tuple[str, ...]:
 
 def _mask(file: OpenFile) -> npt.NDArray[np.bool_ | np.integer[Any]]:
     """A mask's cells, as bool where they are stored in a byte each."""
+    array = _mask_array(file)
+    cells = file.load(array)
+    _check_bits(file, cells.T if array.fortran else cells)
+    return cells.view(np.bool_) if cells.itemsize == 1 else cells
+
+
+def _mask_array(file: OpenFile) -> StoredArray:
+    """Where a mask lies."""
     if not starts_as_npy(file):
         raise file.problem("it is no .npy file; save the mask with numpy.save")
     array = npy_array(file)
@@ -183,9 +227,7 @@ def _mask(file: OpenFile) -> npt.NDArray[np.bool_ | np.integer[Any]]:
         raise file.problem(f"its dtype is {array.dtype.name}; give a mask of bool, True where a query may look")
     if len(array.shape) != 2 or not all(array.shape):
         raise file.problem(f"its shape is {_said(array.shape)}; give a mask of the shape (queries, keys)")
-    cells = file.load(array)
-    _check_bits(file, cells.T if array.fortran else cells)
-    return cells.view(np.bool_) if cells.itemsize == 1 else cells
+    return array
 
 
 def _check_bits(file: OpenFile, cells: npt.NDArray[Any]) -> None:

@@ -88,6 +88,14 @@ def _npz_arrays(file: OpenFile, wanted: Iterable[str]) -> list[StoredArray]:
         return [_npz_array(file, members, name, info) for name, info in found]
 
 
+def first_array(file: OpenFile, names: Iterable[str]) -> StoredArray | None:
+    """The first of ``names`` that an ``.npz`` file has."""
+    with archive(file) as members:
+        there = {info.filename: info for info in members.infolist()}
+        found = next(((name, info) for name in names if (info := there.get(f"{name}.npy")) is not None), None)
+        return None if found is None else _npz_array(file, members, *found)
+
+
 def _npz_array(file: OpenFile, members: zipfile.ZipFile, name: str, info: zipfile.ZipInfo) -> StoredArray:
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise file.problem(f"{name} is compressed in a way that NumPy does not use; save it with numpy.savez")

@@ -21,7 +21,7 @@ from attnviz.session import Session
 from attnviz.spec import QUERY_KEY_STAGES, Paper, SpecError, has_module
 from attnviz.views.export_dialog import ExportDialog
 from attnviz.views.main_window import MainWindow
-from attnviz.window.file_jobs import FileJobs
+from attnviz.window.file_jobs import FileJobs, why
 from attnviz.worker import EngineLike, Pause
 
 PAGES: Final[Mapping[str, Shows]] = {
@@ -174,8 +174,8 @@ class Exporting(QObject):
                     image = image.scaledToWidth(most, Qt.TransformationMode.SmoothTransformation)
             except rendering.Cancelled:
                 return
-            except (RuntimeError, SpecError) as error:
-                tell(None, str(error))
+            except Exception as error:
+                tell(None, why(error, figure.shows))
             else:
                 tell(image, " · ".join(remarks) or None)
 

@@ -28,6 +28,16 @@ STOPPED: Final = ""
 """In place of a sentence that says why a file was not written: a person stopped it."""
 
 
+def why(error: Exception, name: str) -> str:
+    """A sentence that says why there is no picture called ``name``; a bug must leave nobody waiting, and is logged."""
+    if isinstance(error, RuntimeError | OSError | SpecError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for it"
+    log.error("unexpected, in %s", name, exc_info=error)
+    return f"something went wrong inside attnviz: {type(error).__name__}: {error}"
+
+
 @dataclass(eq=False)
 class _Writing:
     """A picture that waits to be written, or is being."""
@@ -73,13 +83,8 @@ class FileJobs(QObject):
                 if not writing.stopped.is_set():
                     return  # the window is closing, which says what it leaves unwritten
                 sentence = STOPPED
-            except (RuntimeError, OSError, SpecError) as error:
-                sentence = str(error)
-            except MemoryError:
-                sentence = "there is not enough memory for it"
             except Exception as error:
-                log.exception("unexpected, in %s", path.name)  # a bug must not leave it being written for ever
-                sentence = f"something went wrong inside attnviz: {type(error).__name__}: {error}"
+                sentence = why(error, path.name)
             self._over.emit(writing, sentence)
 
         writing.job = job

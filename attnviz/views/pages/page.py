@@ -31,7 +31,7 @@ class Page(QFrame):
     spec_edited = Signal(object)
     view_edited = Signal(object)
     cell_selected = Signal(object)
-    asks_by_hand: ClassVar = False
+    asks_by_hand: ClassVar[bool] = False
     """Whether a button of the page begins its study, which else begins by itself."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
