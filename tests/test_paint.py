@@ -465,6 +465,18 @@ def test_after_dropout_a_bar_says_at_least_only_where_something_is_larger():
     assert colour_bars.bar_ticks([masked], View(norm="unit"))[-1][1] == "1"
 
 
+def test_a_stage_before_dropout_says_that_dropout_is_still_to_come():
+    """ "dropout 0.5 on weights, seed 123" stood over weights whose rows added up to 1."""
+    spec = make_spec(dropout=0.5, training=True)
+    for stage, there in [("weights", True), ("scaled_scores", True), ("dropped_weights", False), ("context", False)]:
+        said = marks.circumstances(spec, stage)
+        assert ("dropout 0.5 on weights acts after this stage" in said) == there, stage
+        assert ("dropout 0.5 on weights, seed 123" in said) != there, stage
+    late = make_spec(dropout=0.5, training=True, dropout_site="context")
+    assert "dropout 0.5 on context acts after this stage" in marks.circumstances(late, "context")
+    assert "seed 123" in marks.circumstances(spec)
+
+
 def test_the_caption_says_what_a_pixel_is():
     assert marks.axes_caption("weights", 1) == "row = who asks, column = who is looked at"
     assert marks.axes_caption("weights", 64).endswith("brightest of 64 × 64 cells")

@@ -98,7 +98,7 @@ def lay_out(
     title = marks.stage_title(outline.stage) if paper.title is None else paper.title
 
     def second_lines(outline: Outline, spec: AttentionSpec) -> tuple[str, ...]:
-        second = marks.circumstances(spec) if about is None else about
+        second = marks.circumstances(spec, outline.stage) if about is None else about
         if title and paper.title is not None:
             second = f"{marks.stage_title(outline.stage)} · {second}"  # a title of one's own need not say what it shows
         return wrapped(sized(_SECOND * unit), second, width) if paper.caption else ()
