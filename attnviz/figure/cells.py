@@ -71,11 +71,15 @@ def paint_cells(
             frame_hidden_cells(painter, grid, shown, peeking, style)
     else:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        if frame.level == 1 and grid.side >= hatched_from(style):
+        if _hatched(grid, frame, style):
             _paint_hatching(painter, grid, shown_class(grid.seen(frame.classes, frame)) == CellClass.MASKED, style)
         if peeking is not None:
             outline_hidden(painter, grid, peeking, style, unit)
     painter.restore()
+
+
+def _hatched(grid: Grid, frame: Frame, style: Style) -> bool:
+    return frame.level == 1 and grid.side >= hatched_from(style)
 
 
 def hatched_from(style: Style) -> float:
@@ -101,7 +105,7 @@ def _paint_pixels(painter: QPainter, grid: Grid, frame: Frame, style: Style) -> 
     (y, rows), (x, cols) = down, across
     strip = max(1, _STRIP // len(cols))
     for start in range(0, len(rows), strip):
-        part = _part(frame, rows[start : start + strip], cols, style)
+        part = _part(frame, rows[start : start + strip], cols, style, marked=_hatched(grid, frame, style))
         height, width = part.shape
         image = QImage(part.data, width, height, 4 * width, QImage.Format.Format_RGB32)
         image.setDevicePixelRatio(ratio)
@@ -118,7 +122,7 @@ def _paint_rects(painter: VectorPainter, grid: Grid, frame: Frame, style: Style)
     part = frame.rgb[top : top + len(ys) - 1, left : left + len(xs) - 1]
     xs = grid.rect.left() + (xs - grid.window[2]) * grid.cell_w
     ys = grid.rect.top() + (ys - grid.window[0]) * grid.cell_h
-    paint_colours(painter, xs, ys, with_grounds(part, style))
+    paint_colours(painter, xs, ys, with_grounds(part, style, marked=_hatched(grid, frame, style)))
 
 
 def _edges(window: tuple[float, ...], span: tuple[int, int], level: int) -> tuple[int, npt.NDArray[np.float64]] | None:
@@ -131,12 +135,14 @@ def _edges(window: tuple[float, ...], span: tuple[int, int], level: int) -> tupl
     return first, np.clip(edges, low, high)
 
 
-def _part(frame: Frame, rows: npt.NDArray[np.intp], cols: npt.NDArray[np.intp], style: Style) -> npt.NDArray[np.uint32]:
+def _part(
+    frame: Frame, rows: npt.NDArray[np.intp], cols: npt.NDArray[np.intp], style: Style, *, marked: bool
+) -> npt.NDArray[np.uint32]:  # fmt: skip
     """The frame's pixels at ``rows`` × ``cols``, both rising, in the style's own grounds."""
     part = frame.rgb[rows[0] : rows[-1] + 1, cols[0] : cols[-1] + 1]
     if part.shape[0] > len(rows):
         part, rows = part.take(rows - rows[0], axis=0), np.arange(len(rows))
-    part = with_grounds(part, style)
+    part = with_grounds(part, style, marked=marked)
     if part.shape[1] != len(cols):
         part = part.take(cols - cols[0], axis=1)
     if part.shape[0] != len(rows):
@@ -144,9 +150,15 @@ def _part(frame: Frame, rows: npt.NDArray[np.intp], cols: npt.NDArray[np.intp], 
     return np.ascontiguousarray(part)
 
 
-def with_grounds(rgb: npt.NDArray[np.uint32], style: Style) -> npt.NDArray[np.uint32]:
-    """``rgb`` (r, c) uint32 0xffRRGGBB with masked and padded pixels in the style's own grounds, same shape."""
-    for kind, ground in (CellClass.MASKED, style.masked), (CellClass.PADDED, style.padded):
+def with_grounds(rgb: npt.NDArray[np.uint32], style: Style, *, marked: bool = True) -> npt.NDArray[np.uint32]:
+    """``rgb`` (r, c) uint32 0xffRRGGBB with masked and padded pixels in the style's own grounds, same shape.
+
+    Those of masked cells that are not ``marked`` alone tell them from others.
+    """
+    for kind, ground in (
+        (CellClass.MASKED, style.masked if marked else style.unmarked),
+        (CellClass.PADDED, style.padded),
+    ):
         if ground.rgb() != GROUNDS[kind]:
             rgb = np.where(rgb == GROUNDS[kind], np.uint32(ground.rgb()), rgb)
     return rgb
@@ -333,7 +345,8 @@ def paint_swatch(
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawRect(square.adjusted(1, 1, -1, -1))
     else:
-        painter.fillRect(square, _ground(kind, style))
+        plain = kind == CellClass.MASKED and not marked
+        painter.fillRect(square, style.unmarked if plain else _ground(kind, style))
         if not marked:
             painter.setPen(QPen(style.hairline, 1))
             painter.setBrush(Qt.BrushStyle.NoBrush)

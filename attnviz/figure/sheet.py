@@ -114,7 +114,7 @@ def lay_out(
     rows_of_entries = paint.legend_places(entries, width, unit)
     if known:
         words = replace(words, legend_lines=max((row + 1 for row, _ in rows_of_entries), default=0))
-    subject = replace(layout.subject_of(outline, (rows, cols)), large=not printed)
+    subject = replace(layout.subject_of(outline, (rows, cols)), large=not printed, upright=printed)
     if any(layout.subject_of(one, (rows, cols)).sums for one, _ in among):
         subject = replace(subject, sums=True)
 

@@ -40,6 +40,11 @@ class Style:
         return self.card.alpha() == 0
 
     @property
+    def unmarked(self) -> QColor:
+        """The ground of masked cells that are too small for hatching: a light one is in grey as a weight of 1."""
+        return QColor("#a9aab2") if self.grey else self.masked
+
+    @property
     def soft(self) -> QColor:
         """A tint of the accent, a ground for what is pointed out."""
         if self.clear:
