@@ -111,6 +111,20 @@ def test_where_every_cell_would_say_less_than_a_percent_short_numbers_stand(writ
     assert mixed == ["< 1 %", "50 %"]
 
 
+@pytest.mark.parametrize("style", STYLES)
+def test_what_hides_a_score_is_written_on_its_patch_not_under_it(style):
+    """Its sign was painted over once: the masked cells of a slide on −∞ were blank."""
+    style, values = STYLES[style], np.where(TRIANGLE == ORDINARY, 0.5, -np.inf)
+    frame = frame_of(values, TRIANGLE, stage="masked_scores")
+    image = QImage(300, 300, QImage.Format.Format_RGB32)
+    image.fill(style.card)
+    painter = QPainter(image)
+    cells.paint_cells(painter, QRectF(0, 0, 300, 300), (0, 3, 0, 3), frame, style, on_paper=True)
+    painter.end()
+    patch = pixels_of(image)[40:60, 140:160]  # in the middle of the first row's second cell
+    assert (patch != style.masked.rgb()).sum() > 40
+
+
 # ------------------------------------------------------------------------------------------------------- the answer
 
 

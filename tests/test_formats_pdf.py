@@ -44,7 +44,7 @@ def test_it_looks_as_the_png_does(tmp_path, theme):
         write_drawing(tmp_path / name, drawing, paper, "{}")
     mean, wrong = apart(by_poppler(tmp_path / "a.pdf", tmp_path / "b.png", 96), pixels_of(tmp_path / "a.png"))
     assert mean < 3.4
-    assert wrong < (0.008 if theme == "print" else 0.004)  # thin black lines are blended otherwise
+    assert wrong < (0.010 if theme == "print" else 0.004)  # edges of black strokes are blended otherwise
 
 
 @pytest.mark.parametrize("dpi", [71, 96, 131, 200])

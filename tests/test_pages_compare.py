@@ -57,7 +57,7 @@ def test_a_stands_beside_b_with_the_numbers(page):
     assert apart["where it is largest"] == "row 0 · 猫, key 0 · 猫"
     assert apart["equal bit for bit"] == "no"
     assert "largest, in steps (ULP) of float32" in apart
-    assert "mask: none | −∞" in page._sentence.text()
+    assert "mask none | −∞" in page._sentence.text()
 
 
 def test_short_weights_have_the_windows_colours(page):

@@ -221,6 +221,7 @@ def test_chosen_decimals_replace_percentages():
     assert [*marks.formats(frame, None, 13)] == ["2"]
     assert [*marks.formats(frame, 6, 3)] == ["6"]
     assert [*marks.formats(replace(frame, stage="scores"), None, 3)] == ["2"]
+    assert [*marks.formats(replace(frame, stage="dropped_weights"), None, 3)] == ["2"]  # not 200 % beside 62 %
 
 
 # ----------------------------------------------------------------------------------------------------------- future

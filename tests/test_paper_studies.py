@@ -163,7 +163,7 @@ def test_a_long_table_says_how_many_of_its_rows_are_there(qapp):
 
 def test_the_caption_says_what_is_untrained_and_the_settings(qapp):
     for name, said in (("gallery of a long map", "untrained"), ("dropout", "dropout 0.5 on weights"),
-                       ("difference", "mask: none | −∞")):  # fmt: skip
+                       ("difference", "mask none | −∞")):  # fmt: skip
         _, words, _ = painted(drawn(name, "slide", "light"))
         assert any(said in text for text, _ in words), name
     _, words, _ = painted(drawn("dropout", "slide", "light", caption=False, title=""))

@@ -51,6 +51,10 @@ _STAGE_TITLES: Final = {
     "joined": QT_TRANSLATE_NOOP("Figure", "heads joined"),
     "output": QT_TRANSLATE_NOOP("Figure", "output"),
 }
+_AFTER_SOFTMAX: Final = {
+    "three-step": QT_TRANSLATE_NOOP("Figure", "weights, each row divided again"),
+    "multiply": QT_TRANSLATE_NOOP("Figure", "weights times the triangle"),
+}
 _MASK_WORDS: Final = {
     "none": QT_TRANSLATE_NOOP("Figure", "no mask"),
     "three-step": QT_TRANSLATE_NOOP("Figure", "three-step mask"),
@@ -92,8 +96,8 @@ def formats(frame: Frame, decimals: int | None, n_shown: int) -> Iterator[str]:
     if decimals is not None:
         yield str(decimals)
         return
-    whole = frame.scale.high <= 1 or frame.stage != "dropped_weights"  # what dropout enlarges may be no share
-    if frame.stage in WEIGHT_STAGES and n_shown <= PERCENT_UP_TO_KEYS and whole:
+    share = frame.stage in WEIGHT_STAGES and frame.stage != "dropped_weights"  # what dropout enlarges may be no share
+    if share and n_shown <= PERCENT_UP_TO_KEYS:
         yield "%"
     if frame.scale.curve == "log":
         yield "short"  # on a scale of decades most numbers are 0 to two decimals
@@ -138,8 +142,10 @@ def exact_value(value: float | None, kind: CellClass | None) -> str:
 # ------------------------------------------------------------------------------------------------------------ words
 
 
-def stage_title(stage: str) -> str:
-    """A stage's name in words."""
+def stage_title(stage: str, mask: str = "") -> str:
+    """A stage's name in words; of weights that a mask after the softmax makes, that ``mask``'s."""
+    if stage == "weights" and mask in _AFTER_SOFTMAX:
+        return tr(_AFTER_SOFTMAX[mask])
     return tr(_STAGE_TITLES.get(stage, stage))
 
 

@@ -95,12 +95,13 @@ def lay_out(
     shape = layout.map_shape(outline)
     unit, printed = unit_of(paper), paper.dpi is not None
     width = max(paper.width - 2 * margin_of(unit, printed=printed), 1)
-    title = marks.stage_title(outline.stage) if paper.title is None else paper.title
+    title = marks.stage_title(outline.stage, spec.mask) if paper.title is None else paper.title
 
     def second_lines(outline: Outline, spec: AttentionSpec) -> tuple[str, ...]:
         second = marks.circumstances(spec, outline.stage) if about is None else about
         if title and paper.title is not None:
-            second = f"{marks.stage_title(outline.stage)} · {second}"  # a title of one's own need not say what it shows
+            shown = marks.stage_title(outline.stage, spec.mask)
+            second = f"{shown} · {second}"  # a title of one's own need not say what it shows
         return wrapped(sized(_SECOND * unit), second, width) if paper.caption else ()
 
     headings = second_lines(outline, spec)

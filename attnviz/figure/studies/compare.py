@@ -153,7 +153,16 @@ def verdict_words(answer: CompareAnswer) -> str:
         return words.format(a=f"{a:,}", b=f"{b:,}", n=worst.head)
     if worst.largest <= 0:
         return _tr("Every number is equal.")
-    words = _tr("They differ by at most {n}, in head {head}.").format(n=short_number(worst.largest), head=worst.head)
+    shown = next((one for one in answer.heads if one.head == answer.maps.head), worst)
+    if len(answer.heads) == 1:
+        words = _tr("They differ by at most {n}.")
+    elif shown.head == worst.head:
+        words = _tr("They differ by at most {n}, in head {head}.")
+    else:
+        words = _tr("Head {own} differs by at most {least}; most of all head {head}, by {n}.")
+    words = words.format(
+        n=short_number(worst.largest), head=worst.head, least=short_number(shown.largest), own=shown.head
+    )  # fmt: skip
     if worst.ulps <= 16:
         steps = _tr("That is rounding: {n} steps of {dtype}.")
         words += " " + steps.format(n=f"{worst.ulps:.1f}", dtype=answer.dtype)
@@ -171,10 +180,10 @@ def differing_words(a: AttentionSpec, b: AttentionSpec) -> str:
                 words.append(f"{shape_text(one)[:20]} | {shape_text(other)[:20]}")
             elif not isinstance(one, msgspec.Struct):
                 words.append(f"{value_words(one)} | {value_words(other)}")
-            parts.append(": ".join(words))
+            parts.append(" ".join(words))
     if not parts:
-        return _tr("A and B are the same.")
-    return _tr("A | B: {parts}.").format(parts=" · ".join(parts[:4]) + (" …" if len(parts) > 4 else ""))
+        return _tr("A and B are the same")
+    return _tr("A | B: {parts}").format(parts=" · ".join(parts[:4]) + (" …" if len(parts) > 4 else ""))
 
 
 def value_words(value: object) -> str:

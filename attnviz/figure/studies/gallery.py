@@ -223,7 +223,7 @@ def contents_of(figure: Figure, answer: GalleryAnswer) -> Contents:
         sums = [total for total in exhibit.row_sums.tolist() if not math.isnan(total)] or [math.nan]
         least, largest = (cell_number(round(total, 2), 2) for total in (min(sums), max(sums)))
         span = least if least == largest else f"{least}–{largest}"
-        brief = f"Σ {span} · {short_number(exhibit.difference)}"
+        brief = f"Σ {span}"
         own = replace(own, brief=(brief_name(exhibit.order), brief))
         own = replace(own, title=order_name(exhibit.order), caption=_apart_words(exhibit))
         maps.append(replace(own, sums_words=sums_words(exhibit)))

@@ -152,7 +152,7 @@ class ComparePage(Page):
         self.apart.show_table(told.apart_table(answer))
         self.heads.show_table(told.heads_table(answer))
         differing = told.differing_words(answer.question.a, answer.question.b)
-        self.say(f"{differing} {told.verdict_words(answer)}")
+        self.say(f"{differing}. {told.verdict_words(answer)}")
         self._left_out.setText(told.left_out_words(answer.left_out))
         self._show_parts()
 
