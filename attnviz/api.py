@@ -12,14 +12,14 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
-
 from attnviz import spec as specs
-from attnviz.figures import Figure
+from attnviz.figures import ANIMATES, NUMBERS, PICTURES, SHOWS, Figure, check_suffix
+from attnviz.short_specs import make_spec, names_of, spelled_out
 from attnviz.spec import AttentionSpec, Paper, SpecError, View, parse_size
 from attnviz.spec.checks import convert
 
@@ -30,83 +30,10 @@ __all__ = ["Shown", "make_spec", "render", "show"]
 
 Size = str | tuple[int, int]
 
-_SOURCES: Final = ("text", "length", "lesson", "scores", "weights", "qk")
-_BELONGS: Final = {"pattern": "length", "qk_scale": "length", "values": "scores", "dims": "scores"}
-_SHORT: Final = {"heads": "num_heads", "kv_heads": "num_kv_heads"}
 _PAPER: Final = ("size", *(name for name in Paper.__struct_fields__ if name not in ("width", "height", "dpi")))
 _VIEW: Final = View.__struct_fields__
+_CHOICES: Final = {**specs.CHOICES, "theme": specs.THEMES, "shows": SHOWS, "animates": ANIMATES}
 _FIGURE: Final = tuple(name for name in Figure.__struct_fields__ if name not in ("spec", "view", "paper"))
-
-
-def make_spec(source: specs.AnySource | None = None, **given: Any) -> AttentionSpec:
-    """What is to be computed: a source, and any field of `AttentionSpec`; ``heads`` is short for ``num_heads``.
-
-    The source is one of ``text="the cat eats"``, ``length=64`` (random embeddings; with ``pattern="mixed"`` made-up
-    heads, with ``qk_scale=1`` random queries and keys), ``lesson="journey"``, ``scores=[[…]]`` or ``weights=[[…]]``
-    worked by hand (with ``tokens``, ``values``, ``dims``), ``qk="file.npz"``, or a source of `attnviz.spec`. Raises
-    `ValueError` with a sentence.
-    """
-    for short, name in _SHORT.items():
-        if short in given:
-            if name in given:
-                raise SpecError(name, f"{short} and {name} are one thing: give one of them")
-            given[name] = given.pop(short)
-    kinds = [name for name in _SOURCES if name in given]
-    if len(kinds) + (source is not None) > 1:
-        raise SpecError("source", f"{' and '.join(kinds) or 'source'} are sources: give one")
-    if kinds:
-        source = _source(kinds[0], given)
-    for name, owner in (*_BELONGS.items(), ("tokens", "scores or weights")):
-        if name in given:
-            raise SpecError(name, f"{name} belongs to {owner}: give that too")
-    if isinstance(given.get("mask_shape"), str):
-        text = given["mask_shape"]
-        given["mask_shape"] = specs.parse_shape(text) or _mask_file(text)
-    return specs.make_spec(source, **given)
-
-
-def _source(kind: str, given: dict[str, Any]) -> specs.AnySource:
-    """The source of this ``kind``; what belongs to it is taken out of ``given``."""
-    value = given.pop(kind)
-    names = {name: tuple(given.pop(name)) for name in ("tokens", "dims") if name in given and _takes(kind, name)}
-    match kind:
-        case "text":
-            return specs.Text(text=value)
-        case "lesson":
-            return specs.Lesson(name=value)
-        case "length" if "pattern" in given:
-            return specs.Pattern(length=value, pattern=given.pop("pattern"))
-        case "length" if "qk_scale" in given:
-            return specs.RandomQK(length=value, qk_scale=given.pop("qk_scale"))
-        case "length":
-            return specs.RandomEmbeddings(length=value)
-        case "scores":
-            values = _matrix(given.pop("values"), "values") if "values" in given else None
-            return specs.TypedScores(scores=_matrix(value, kind), values=values, **names)
-        case "weights":
-            return specs.TypedWeights(weights=_matrix(value, kind), **names)
-    from attnviz import tensor_files  # noqa: PLC0415
-
-    return tensor_files.describe_qk(value)
-
-
-def _takes(kind: str, name: str) -> bool:
-    return kind == "scores" or (kind == "weights" and name == "tokens")
-
-
-def _matrix(value: Any, name: str) -> specs.Matrix:
-    from attnviz.given.arrays import as_array  # noqa: PLC0415
-
-    array = as_array(value, name)
-    if array.ndim != 2:
-        raise ValueError(f"{name} has {array.ndim} axes: give rows of numbers, such as [[1, 0], [0.5, 0.5]]")
-    return tuple(tuple(map(float, row)) for row in array.tolist())
-
-
-def _mask_file(path: str) -> specs.MaskFile:
-    from attnviz import tensor_files  # noqa: PLC0415
-
-    return tensor_files.describe_mask(path)
 
 
 # ------------------------------------------------------------------------------------------------------------ render
@@ -115,11 +42,15 @@ def _mask_file(path: str) -> specs.MaskFile:
 def render(figure: AttentionSpec | Figure | Mapping[str, Any], path: str | os.PathLike[str], **look: Any) -> Path:
     """Compute a figure and write it to ``path``, whose ending says in which format. Returns the path.
 
+    .png, .svg, .pdf and .gif are pictures; .csv is a table of the numbers that the figure shows, .npz has them all.
+
     ``figure`` is a spec (`make_spec`), a dict of what `make_spec` takes, or a whole `Figure`. ``look`` is any of
     ``size`` ("1920x1080", "8.5x6cm@300dpi" or (width, height)), ``theme`` ("light", "dark", "transparent", "print"),
     ``title``, ``caption`` and the other fields of a `Paper`; ``stage``, ``head``, ``rows``, ``cols``, ``norm``,
-    ``colours`` and ``pooling`` of a `View`; ``shows``, ``heads``, ``row`` and ``beside`` of a `Figure`. Raises
-    `ValueError` or `TypeError` with a sentence, and `RuntimeError` where it cannot be computed or written.
+    ``colours`` and ``pooling`` of a `View`; ``shows``, ``heads`` (one or some), ``row``, ``beside`` (a spec, or a dict
+    of what differs in B, in the short forms of `make_spec`) and the other fields of a `Figure`. What the figure would
+    leave aside is refused. Raises `ValueError` or `TypeError` with a sentence, and `RuntimeError` where it cannot be
+    computed or written.
     """
     if isinstance(figure, Mapping):
         figure = make_spec(**figure)
@@ -127,19 +58,50 @@ def render(figure: AttentionSpec | Figure | Mapping[str, Any], path: str | os.Pa
         figure = Figure(spec=figure)
     if not isinstance(figure, Figure):
         raise TypeError(f"figure is of type {type(figure).__name__}: give a spec, a Figure or a dict of make_spec's")
+    place = _path(path)
     known = {*_PAPER, *_VIEW, *_FIGURE}
     for name in look:
         if name not in known:
             raise TypeError(f"{name!r} is nothing that a figure has: give any of {', '.join(sorted(known))}")
-    view = _replaced(figure.view, {name: look[name] for name in _VIEW if name in look})
-    view.check(figure.spec)
-    if "beside" in look and isinstance(look["beside"], Mapping):
-        look["beside"] = specs.edited(figure.spec, **look["beside"])
-    if "heads" in look:
-        look["heads"] = tuple(look["heads"])
+    look = {name: _plain(value) for name, value in look.items()}
+    view = specs.looked(figure.view, figure.spec, **{name: look[name] for name in _VIEW if name in look})
     chosen = {name: look[name] for name in _FIGURE if name in look}
-    figure = msgspec.structs.replace(figure, **chosen, view=view, paper=_paper(figure.paper, look))
-    _write_figure(Path(path), figure)
+    if "beside" in chosen:
+        chosen["beside"] = _beside(figure.spec, chosen["beside"])
+    for name in "heads", "parts":
+        if name in chosen:
+            chosen[name] = _several(chosen[name])
+    made: Figure = _replaced(figure, {**chosen, "view": view, "paper": _paper(figure.paper, look)})
+    _write_figure(place, made, {name: value for name, value in (look | chosen).items() if value not in (None, ())})
+    return place
+
+
+def _beside(spec: AttentionSpec, given: Any) -> AttentionSpec | None:
+    """B: ``spec`` with what differs in it."""
+    if isinstance(given, Mapping):
+        return specs.edited(spec, **spelled_out(given))
+    if given is not None and not isinstance(given, AttentionSpec):
+        raise TypeError(f"beside is of type {type(given).__name__}: give a spec, or a dict of what differs in B")
+    return given
+
+
+def _plain(value: Any) -> Any:
+    """Numbers of NumPy's or torch's as Python's own."""
+    if isinstance(value, list | tuple):
+        return tuple(map(_plain, value))
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _several(given: Any) -> Any:
+    """One or more of something, () for None; which they are is checked with the rest of the figure."""
+    if given is None:
+        return ()
+    return tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
+
+
+def _path(path: Any) -> Path:
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"path is {path!r}: give a file's name")
     return Path(path)
 
 
@@ -150,27 +112,49 @@ def _paper(paper: Paper, look: Mapping[str, Any]) -> Paper:
     if isinstance(size, str):
         fields["width"], fields["height"], fields["dpi"] = parse_size(size)
     elif size is not None:
-        try:
-            fields["width"], fields["height"] = (int(side) for side in size)
-        except (TypeError, ValueError):
-            raise SpecError("size", f"size is {size!r}: give (width, height) or a text such as 1920x1080") from None
+        fields["width"], fields["height"] = sides_of(size)
         fields["dpi"] = None
     sheet: Paper = _replaced(paper, fields)
     return sheet
 
 
+def sides_of(size: Any) -> tuple[int, int]:
+    """The pixels of (width, height). Raises `SpecError` where these are not two whole numbers."""
+    try:
+        width, height = size
+        sides = int(width), int(height)
+    except (TypeError, ValueError, OverflowError):
+        sides = None
+    if sides is None or sides != (width, height):
+        raise SpecError("size", f"size is {size!r}: give (width, height) in whole pixels, such as (1920, 1080)")
+    return sides
+
+
 def _replaced(struct: Any, fields: Mapping[str, Any]) -> Any:
     """``struct`` with other fields, checked as if they came from a file."""
     kept = {name: getattr(struct, name) for name in struct.__struct_fields__}
-    return convert(type(struct), {**kept, **fields}, {**specs.CHOICES, "theme": specs.THEMES})
+    return convert(type(struct), {**kept, **fields}, _CHOICES)
 
 
-def _write_figure(path: Path, figure: Figure) -> None:
-    from attnviz import rendering  # noqa: PLC0415
-    from attnviz.application import borrowed_application  # noqa: PLC0415
+def _write_figure(path: Path, figure: Figure, look: Mapping[str, Any]) -> None:
+    """Write what was made with this ``look``; refuse what of it would be left aside, as the command line does."""
+    from attnviz import number_files  # noqa: PLC0415
+    from attnviz.options.figure import clipped  # noqa: PLC0415
+    from attnviz.options.used import check_used, in_fields  # noqa: PLC0415
 
-    borrowed_application()
-    rendering.write_figure(path, figure)
+    suffix = check_suffix(path, (*PICTURES, *NUMBERS))
+    moves = look.get("animates", "nothing")
+    if moves != "nothing" and suffix != ".gif":
+        raise SpecError("animates", f"animates {moves} is for a GIF: give a name that ends in .gif")
+    if suffix in PICTURES:
+        from attnviz.application import borrowed_application  # noqa: PLC0415
+
+        borrowed_application()
+    try:
+        check_used(figure, look)
+        number_files.write_file(path, clipped(figure))
+    except SpecError as error:
+        raise in_fields(error) from None
 
 
 # -------------------------------------------------------------------------------------------------------------- show
@@ -216,7 +200,7 @@ def show(
     if weights is None:
         raise TypeError("there is nothing to show: give weights, or q=… and k=…")
     if scale is not None:
-        raise ValueError(f"scale is {scale:g}, but weights are computed already: leave it out, or give q=… and k=…")
+        raise ValueError(f"scale is {scale!r}, but weights are computed already: leave it out, or give q=… and k=…")
     from attnviz.given import arrays  # noqa: PLC0415
 
     given = arrays.read(weights, tokens, mask)
@@ -229,8 +213,9 @@ def show(
     from attnviz.given.paper import given_drawing, png_of, write_given  # noqa: PLC0415
 
     if path is not None:
-        write_given(Path(path), given, layer, wanted, paper)
-        return Path(path)
+        place = _path(path)
+        write_given(place, given, layer, wanted, paper)
+        return place
     return Shown(png_of(given_drawing(given, layer, wanted, paper), paper))
 
 
@@ -300,7 +285,8 @@ def _write_unseen(write: Callable[[Path], object]) -> None:
             why = problem
         else:
             words = f"no window can be shown ({screens.why_no_window()}); it was written to {path}"
-            sys.stderr.write(f"attnviz: {words}\n")
+            with suppress(AttributeError, OSError):  # None or broken: it is written all the same
+                sys.stderr.write(f"attnviz: {words}\n")
             return
     raise why
 
@@ -339,26 +325,34 @@ def _spec_of(q: Any, k: Any, tokens: Any, mask: Any, scale: float | None) -> Att
     import numpy as np  # noqa: PLC0415
 
     from attnviz import tensor_files  # noqa: PLC0415
-    from attnviz.given.arrays import as_array, checked_mask, strings  # noqa: PLC0415
+    from attnviz.given.arrays import as_array, checked_mask  # noqa: PLC0415
 
     queries, keys = (_vectors(as_array(value, name), name) for value, name in ((q, "q"), (k, "k")))
     (n_queries, n_keys) = queries.shape[-2], keys.shape[-2]
     wide = np.result_type(queries, keys)
     saved: dict[str, Any] = {"q": queries.astype(wide), "k": keys.astype(wide)}
     if tokens is not None:
-        saved["tokens"] = np.array(strings(tokens), np.str_)
-    file = _own_folder() / "qk.npz"
+        saved["tokens"] = np.array(names_of(tokens, "tokens"), np.str_)
+    file = _own_folder(specs.GIVEN_FOLDER) / "qk.npz"
     np.savez(file, **saved)
     fields: dict[str, Any] = {"mask": "none", "training": False, "dtype": wide.name}
     if scale is not None:
-        fields["scale"] = float(scale)
+        try:
+            fields["scale"] = float(scale)
+        except (TypeError, ValueError):
+            raise SpecError("scale", f"scale is {scale!r}: give a number, or None for 1/√d") from None
     if mask is not None:
         fields["mask"] = "neg-inf"
         visible = checked_mask(mask, n_queries, n_keys)
         if visible is not None:
             np.save(file.with_name("mask.npy"), visible)
             fields["mask_shape"] = tensor_files.describe_mask(file.with_name("mask.npy"))
-    return specs.make_spec(tensor_files.describe_qk(file), **fields)
+    try:
+        source = tensor_files.describe_qk(file)
+    except SpecError as error:
+        why = str(error).partition(f"{file}: ")[2]  # nobody knows of that file
+        raise SpecError("qk", f"q and k do not fit: {why}" if why else str(error)) from None
+    return specs.make_spec(source, **fields)
 
 
 def _vectors(array: Any, name: str) -> Any:
@@ -378,8 +372,8 @@ def _vectors(array: Any, name: str) -> Any:
     return np.asarray(array if narrow and array.dtype.itemsize == 4 else array.astype(np.float32 if narrow else float))
 
 
-def _own_folder() -> Path:
+def _own_folder(prefix: str = "attnviz-") -> Path:
     """A new folder that goes when this process ends."""
-    folder = Path(tempfile.mkdtemp(prefix="attnviz-"))
+    folder = Path(tempfile.mkdtemp(prefix=prefix))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

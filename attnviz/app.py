@@ -6,6 +6,7 @@ import logging
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -17,13 +18,16 @@ from PySide6.QtCore import (
     QTimer,
     Slot,
 )
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtWidgets import QApplication
 
 from attnviz import screens
 from attnviz.application import Interrupts, make_application
+from attnviz.figures import Figure
+from attnviz.files import FileProblem, write_whole
 from attnviz.frames import Failure
 from attnviz.history import Scene
+from attnviz.remembered import remember
 from attnviz.session_files import SavedSession
 from attnviz.spec import Lesson, View, make_spec
 from attnviz.window.keeping import last_session
@@ -133,12 +137,17 @@ class _Unattended(QObject):
 
 def _write_window(program: Program, status: list[int]) -> None:
     """Off screen: the window as a picture in the current folder (or a temporary one), one line that says so."""
+    from attnviz.figure.formats.png import KEYWORD, write_png  # noqa: PLC0415 (it is seldom)
+
     QApplication.processEvents()
-    picture = program.window.grab()
+    image, shown = program.window.grab().toImage(), program.session.snapshot().picture
+    image = image.convertToFormat(QImage.Format.Format_RGB32)
     why = screens.why_no_window()
     for folder in (Path.cwd, partial(tempfile.mkdtemp, prefix="attnviz-")):
         path = Path(folder()) / "attnviz.png"
-        if picture.save(str(path)):
+        kept = {} if shown is None else {KEYWORD: remember(Figure(spec=shown.spec, view=shown.view), path.parent)}
+        with suppress(FileProblem):
+            write_whole(path, partial(write_png, image=image, texts=kept, large_cells=True))
             click.echo(f"attnviz: no window can be shown ({why}); it was written to {path}", err=True)
             break
     else:

@@ -6,6 +6,7 @@ NumPy in, 0xffRRGGBB out; no torch and no Qt.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache, lru_cache
@@ -46,7 +47,7 @@ cells a ground of its own in the dark style, and draws marks over all of them wh
 _NOT_ORDINARY: Final = tuple(GROUNDS)
 _TABLE_SIZE: Final = 256
 _NOTHING: Final = 1e-300  # a range this short has no room for ticks and colours
-_FLOAT32_EXTENT: Final = 1e-30  # over a shorter range the arithmetic of float32 overflows
+_FLOAT32_EXTENTS: Final = 1e-30, 1e37  # over a shorter or a longer range the arithmetic of float32 overflows
 
 
 def _offsets() -> npt.NDArray[np.uint16]:
@@ -133,8 +134,11 @@ def joint(scales: Iterable[Scale]) -> Scale:
 def positions(values: npt.NDArray[np.floating[Any]], scale: Scale) -> npt.NDArray[np.floating[Any]]:
     """Where ``values`` lie on ``scale``, 0 to 1, same shape; NaN and what is below lie at 0, what is above at 1."""
     low, high = float(scale.low), float(scale.high)
-    narrow = values.dtype != np.float64 and high - low >= _FLOAT32_EXTENT
+    least, most = _FLOAT32_EXTENTS
+    narrow = values.dtype != np.float64 and least <= high - low <= most
     wide = values.astype(np.float32 if narrow else np.float64, copy=False)
+    if scale.curve == "linear" and not math.isfinite(high - low):  # longer than any number: a quarter is not
+        wide, low, high = np.divide(wide, 4), low / 4, high / 4
     with np.errstate(all="ignore"):
         placed: npt.NDArray[np.floating[Any]]
         if scale.curve == "log":
@@ -172,7 +176,9 @@ def recoloured(rgb: Pixels, old: Scale, new: Scale, colours: str) -> Pixels:
     """``rgb`` (r, c), coloured by ``old``, as ``new`` colours it, to one of 256 steps; for values that are not kept."""
     ranked, ranks = _ranks(_table_name(old, colours))
     steps = np.linspace(0.0, 1.0, _TABLE_SIZE)[None]
-    values = old.low * (old.high / old.low) ** steps if old.curve == "log" else old.low + (old.high - old.low) * steps
+    ends = (math.log(old.low), math.log(old.high)) if old.curve == "log" else (old.low, old.high)
+    values = ends[0] * (1 - steps) + ends[1] * steps  # the difference of the ends may be longer than any number
+    values = np.exp(values) if old.curve == "log" else values
     changed, first = ranked.copy(), len(_NOT_ORDINARY) - 1
     changed[first : first + _TABLE_SIZE] = paint_values(values, np.ones(values.shape, np.uint8), new, colours)[0]
     found: Pixels = changed[ranks[rgb & np.uint32(0xFFFFFF)]]
@@ -257,10 +263,11 @@ def quantity_ticks(scale: Scale) -> list[tuple[float, str]]:
         return _log_ticks(scale)
     if scale.diverging:
         return [(0.0, number_label(scale.low)), (0.5, "0"), (1.0, number_label(scale.high))]
-    extent = scale.high - scale.low
-    step = _round_step(extent / 4)
-    first = math.ceil(scale.low / step - 1e-9)
-    ticks = [((n * step - scale.low) / extent, n * step) for n in range(first, int(scale.high / step + 1e-9) + 1)]
+    unit = 1.0 if math.isfinite(scale.high - scale.low) else 1e10  # of what is longer than any number
+    low, high = scale.low / unit, scale.high / unit
+    step = _round_step((high - low) / 4)
+    first = math.ceil(low / step - 1e-9)
+    ticks = [((n * step - low) / (high - low), n * step * unit) for n in range(first, int(high / step + 1e-9) + 1)]
     ticks = [(min(max(place, 0.0), 1.0), value) for place, value in ticks]
     return _with_ends(ticks, scale)
 
@@ -285,5 +292,12 @@ def _round_step(least: float) -> float:
 
 
 def number_label(value: float) -> str:
-    """A short number with two significant digits and a true minus sign: "0.25", "−1.5", "1e−5"."""
-    return f"{value:.2g}".replace("e-0", "e-").replace("e+0", "e").replace("-", "−") if value else "0"
+    """A short number with a true minus sign: "0.25", "−1.5", "1e−5"; two digits, of 100 to 9,999 every whole one."""
+    if 99.5 <= abs(value) < 9999.5:
+        return tidy_number(f"{value:.0f}")
+    return tidy_number(f"{value:.2g}") if value else "0"
+
+
+def tidy_number(written: str) -> str:
+    """A number as `format` writes it, with a short exponent and a true minus sign."""
+    return re.sub(r"e(-?)\+?0?", r"e\1", written).replace("-", "−")

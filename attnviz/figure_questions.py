@@ -77,16 +77,16 @@ STUDY_OF: Final[Mapping[Shows, str]] = MappingProxyType(
 def _compare(figure: Figure) -> Question:
     if figure.beside is None:
         raise SpecError("beside", f"{figure.shows} compares two states: say what differs in the other one")
-    head = min(_head(figure), figure.beside.num_heads - 1)
+    head = min(figure.head, figure.beside.num_heads - 1)
     return CompareQuestion.of(figure.spec, figure.beside, figure.view.stage, head, pixels_of(figure.paper))
 
 
 def _gallery(figure: Figure) -> Question:
-    return GalleryQuestion.of(figure.spec, _head(figure), _row(figure), pixels_of(figure.paper))
+    return GalleryQuestion.of(figure.spec, figure.head, _row(figure), pixels_of(figure.paper))
 
 
 def _dropout(figure: Figure) -> Question:
-    return DropoutQuestion.of(figure.spec, _head(figure), _row(figure))
+    return DropoutQuestion.of(figure.spec, figure.head, _row(figure))
 
 
 def _exam(figure: Figure) -> Question:
@@ -105,19 +105,13 @@ _MAKERS: Final[Mapping[Shows, Callable[[Figure], Question]]] = MappingProxyType(
         "gallery": _gallery,
         "dropout": _dropout,
         "heads-study": lambda figure: HeadsQuestion.of(figure.spec),
-        "rounds": lambda figure: RoundsQuestion.of(figure.spec, _head(figure)),
+        "rounds": lambda figure: RoundsQuestion.of(figure.spec, figure.head),
         "exam": _exam,
         "future-share": lambda _figure: FutureShareQuestion(),
         "forms": _forms,
         "leaks": lambda figure: LeakQuestion.of(figure.spec),
     }
 )
-
-
-def _head(figure: Figure) -> int:
-    """The figure's first head, else the view's, else the first there is."""
-    head = figure.heads[0] if figure.heads else figure.view.head or 0
-    return min(head, figure.spec.num_heads - 1)
 
 
 def _row(figure: Figure) -> int:

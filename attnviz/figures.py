@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal, get_args
 
 import msgspec
 
 from attnviz.questions import Question
-from attnviz.spec import LINES, AttentionSpec, Paper, SpecError, View, make_spec
+from attnviz.spec import LINES, AttentionSpec, Paper, SpecError, View, make_spec, stages_of
 
 Shows = Literal[
     "heads", "a-b", "difference", "gallery", "row", "dropout", "heads-study", "rounds", "exam", "future-share", "forms",
@@ -53,6 +54,15 @@ PICTURES: Final = (".png", ".svg", ".pdf", ".gif")
 """Endings of the files that a figure is written to."""
 NUMBERS: Final = (".npz", ".csv")
 """Endings of the files that its numbers are written to."""
+
+
+def check_suffix(path: Path, offered: Sequence[str]) -> str:
+    """The ending of ``path`` in small letters. Raises `SpecError` for one that is not among those ``offered``."""
+    suffix = path.suffix.lower()
+    if suffix not in offered:
+        said = f"ends in {suffix}" if suffix else "has no ending"
+        raise SpecError("path", f"{path.name or path} {said}: give a name that ends in {', '.join(offered)}")
+    return suffix
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,9 +116,26 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
             if getattr(self.question, field, None) is not None:
                 raise SpecError(field, f"the question has {LINES[field]} of its own: give them to the figure's view")
 
+    @property
+    def head(self) -> int:
+        """The head that a study of one looks at: its question's, else the figure's first, the view's, or the first."""
+        asked: int | None = getattr(self.question, "head", None)
+        if asked is not None:
+            return asked
+        return min(self.heads[0] if self.heads else self.view.head or 0, self.spec.num_heads - 1)
+
     def moments(self, count: int) -> list[int]:
         """Which of 1 to ``count`` an animation shows: at most `frames`, evenly apart, the last one among them."""
         return sorted({-(-count * n // self.frames) for n in range(1, self.frames + 1)})
+
+
+def rerolled_view(figure: Figure) -> View:
+    """The view of a picture in which dropout is drawn again: dropout's own stage where the figure's comes before it."""
+    spec, dropped = figure.spec, f"dropped_{figure.spec.dropout_site}"
+    names = stages_of(spec)
+    if dropped not in names or figure.view.stage in names[names.index(dropped) :]:
+        return figure.view
+    return msgspec.structs.replace(figure.view, stage=dropped)
 
 
 def parts_of(shows: Shows, animates: Animates) -> tuple[str, ...]:

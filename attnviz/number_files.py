@@ -12,10 +12,10 @@ from msgspec.structs import replace
 
 from attnviz import files, rendering, tables
 from attnviz.engine import Engine
-from attnviz.figure_questions import question_of
+from attnviz.figure_questions import question_of, studied
 from attnviz.figures import NUMBERS, Figure
 from attnviz.frames import Arrays, Crop
-from attnviz.input_paths import told_from
+from attnviz.input_paths import own_folder, told_from
 from attnviz.questions.compare import MOST_TOKENS, CompareQuestion
 from attnviz.questions.gallery import GalleryQuestion
 from attnviz.remembered import remember
@@ -51,13 +51,14 @@ def write_numbers(
     and maps are PART_NAME in an .npz. ``cancelled`` is asked, and ``progress`` told, between heads, answers of a study
     and blocks of the file. Raises as `write_figure`.
     """
+    figure = studied(figure)  # of what moves, not of what stands in its place
     as_csv = path.suffix.lower() == ".csv"
     if as_csv and len(figure.parts) > 1:
         parts = ",".join(figure.parts)
         raise SpecError("parts", f"parts is {parts}, but a .csv is one table: give one of them, or an .npz")
     with rendering.engine_or_own(engine) as working:
         made = _Numbers(figure, working, cancelled, lambda done: progress(_COMPUTED * done), shelf)
-        found = made.csv() if as_csv else made.arrays(folder or path.parent)
+        found = made.csv() if as_csv else made.arrays(folder or own_folder(path))
 
     def written(done: float) -> None:
         progress(_COMPUTED + (1 - _COMPUTED) * done)
@@ -111,7 +112,7 @@ class _Numbers:
         about = {"tokens": np.array(whole.tokens, np.str_), "spec": spec}
         if not figure.heads:
             return {**about, **whole.stages}
-        heads = np.array(sorted(figure.heads))
+        heads = np.array(figure.heads)
         picked = {
             name: values if name in JOINT_STAGES else values.take(heads, axis=-3)
             for name, values in whole.stages.items()

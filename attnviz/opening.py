@@ -11,7 +11,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from attnviz.figure_questions import STUDY_OF, question_of, studied
-from attnviz.figures import PICTURES, Figure, Shows, whole
+from attnviz.figures import PICTURES, Figure, Shows, rerolled_view, whole
 from attnviz.input_paths import placed
 from attnviz.questions import Question
 from attnviz.questions.compare import CompareQuestion
@@ -29,6 +29,14 @@ ARRAYS: Final = frozenset({".npz", ".npy", ".safetensors"})
 REMEMBERING: Final = (*PICTURES, ".npz")
 """Endings of the files that remember a figure, of which ``.npz`` may also be no more than arrays."""
 OPENABLE: Final = frozenset({SUFFIX, ".json"}) | ARRAYS | set(PICTURES)
+
+_FORGETFUL: Final = f"a picture of this kind remembers nothing: give one that attnviz wrote ({', '.join(PICTURES)})"
+_NEVER: Final = {
+    **dict.fromkeys((".jpg", ".jpeg", ".webp", ".bmp", ".tif", ".tiff"), _FORGETFUL),
+    ".toml": "this is a deck or a lesson: attnviz render {0} --out FOLDER makes a deck's pictures, "
+    "attnviz --lesson {0} opens a lesson",
+}
+"""What to say of files that hold no state, by their ending."""
 
 _PAGE_OF: Final[dict[Shows, Page]] = {
     "a-b": "compare", "difference": "compare", "gallery": "masks", "row": "row", "dropout": "dropout",
@@ -48,16 +56,18 @@ def read(path: Path) -> SavedSession:
     if suffix in REMEMBERING:
         from attnviz.remembered import MOST_OF_A_FILE, recall  # noqa: PLC0415 (few files are pictures)
 
-        return of_figure(recall(path if suffix == ".npz" else _content(path, MOST_OF_A_FILE), path.parent))
+        return of_figure(recall(path if suffix == ".npz" else _content(path, MOST_OF_A_FILE), path))
     text = _content(path, MAX_BYTES)
+    if suffix in _NEVER:
+        raise SpecError("file", _NEVER[suffix].format(path))
     if is_session(text) or suffix == SUFFIX:
         saved = from_text(text)
     else:
         spec, view = from_json(text)
         saved = SavedSession(spec=spec, view=view)
-    spec, pinned = placed(path.parent, saved.spec), saved.pinned
+    spec, pinned = placed(path, saved.spec), saved.pinned
     if isinstance(pinned, tuple):
-        pinned = placed(path.parent, pinned[0]), pinned[1]
+        pinned = placed(path, pinned[0]), pinned[1]
     return replace(saved, spec=spec, pinned=pinned)
 
 
@@ -73,6 +83,7 @@ def of_figure(figure: Figure) -> SavedSession:
     said: dict[str, Any] = {} if question is None else {"question": question}
     if isinstance(question, CompareQuestion):
         spec, said["pinned"] = question.b, (question.a, _fitting(all_cells, question.a))
+        said["comparing"] = "difference" if figure.shows == "difference" else "side"
     elif figure.beside is not None and figure.shows == "row":  # the state before
         said["pinned"] = figure.beside, _fitting(all_cells, figure.beside)
     if row is not None:
@@ -91,7 +102,8 @@ def _asked(figure: Figure) -> Question | None:
 
 def _in_sight(figure: Figure, question: Question | None) -> tuple[AttentionSpec, View, int | None]:
     """The spec, view and row with which a window asks ``question``: pages have no controls of their own for these."""
-    spec, view, row = figure.spec, figure.view, figure.row
+    spec, row = figure.spec, figure.row
+    view = rerolled_view(figure) if figure.animates == "re-rolls" else figure.view
     if len(figure.heads) == 1 or (figure.heads and figure.shows != "heads"):
         view = replace(view, head=figure.heads[0])
     if row is None and figure.shows in _OF_LAST_ROW:

@@ -24,7 +24,7 @@ import msgspec
 from attnviz import __version__
 from attnviz.figures import PICTURES, Figure
 from attnviz.files import read_problem
-from attnviz.input_paths import found_from, told_from
+from attnviz.input_paths import found_from, own_folder, told_from
 from attnviz.questions import Question
 from attnviz.questions.compare import CompareQuestion
 from attnviz.questions.dropout import DropoutQuestion
@@ -35,7 +35,7 @@ from attnviz.questions.gallery import GalleryQuestion
 from attnviz.questions.heads import HeadsQuestion
 from attnviz.questions.leak import LeakQuestion
 from attnviz.questions.rounds import RoundsQuestion
-from attnviz.spec import AttentionSpec, SpecError, View
+from attnviz.spec import AttentionSpec, QKFile, SpecError, View, was_given
 from attnviz.spec.checks import one_line
 from attnviz.spec.text import from_fields, to_fields
 
@@ -54,7 +54,17 @@ _ELEMENT: Final = "urn:attnviz:remembered remembered"
 _ATTACHED: Final = re.compile(re.escape(b"(" + "\ufeffattnviz.json".encode("utf-16-be") + b")") + rb"\s*(\d{1,9}) 0 R")
 _FILE: Final = re.compile(rb"/EF\s*<<\s*/F (\d{1,9}) 0 R")
 _MOST_SAID: Final = 300
-_NOTHING: Final = "has no attention in it (it was not made by attnviz, or another program has saved it since)"
+_NOTHING: Final = (
+    "has no attention in it (it is a picture of the window, was not made by attnviz, or another program has saved it "
+    "since)"
+)
+_NOT_IN_IT: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "weights": "it shows weights that were given to attnviz.show, which are not in the picture",
+        "q and k": "it shows q and k that were given to attnviz.show, which are not in the picture",
+        "module": "it shows what attnviz check found in a module, which is not in the picture; check it again",
+    }
+)
 _AnyQuestion = (
     CompareQuestion | DropoutQuestion | ExamQuestion | FormsQuestion | FutureShareQuestion | GalleryQuestion
     | HeadsQuestion | LeakQuestion | RoundsQuestion
@@ -71,15 +81,18 @@ class _Damaged(ValueError):  # noqa: N818 (the file is)
 def remember(figure: Figure, folder: Path | None = None) -> str:
     """``figure`` as JSON text in ASCII, with the versions of attnviz and of torch (null where there is none).
 
-    Files that it is made of are told as they lie from ``folder``, whole paths where that is None.
+    Files that it is made of are told as they lie from ``folder``, whole paths where that is None. Of queries and keys
+    that were given in Python it is said that there is nothing in it to compute again.
     """
+    if isinstance(figure.spec.source, QKFile) and was_given(figure.spec.source.path):
+        return remember_given("q and k")
     fields = figure_fields(figure) if folder is None else told_from(folder, figure_fields(figure))
     return json.dumps({"attnviz": __version__, "torch": _torch(), "format": _FORMAT, **fields})
 
 
-def remember_given() -> str:
-    """What a picture of weights that somebody had remembers: that there is nothing in it to compute again."""
-    return json.dumps({"attnviz": __version__, "format": _FORMAT, "given": True})
+def remember_given(what: str = "weights") -> str:
+    """What a picture of ``what`` somebody had, of `_NOT_IN_IT`, remembers: that nothing in it can be computed again."""
+    return json.dumps({"attnviz": __version__, "format": _FORMAT, "given": True, "what": what})
 
 
 @cache
@@ -144,29 +157,29 @@ def _converted(value: object, kind: Any, name: str) -> Any:
         raise SpecError(name, f"{name}: {error}") from None
 
 
-def recall(picture: Path | bytes, folder: Path | None = None) -> Figure:
+def recall(picture: Path | bytes, path: Path | None = None) -> Figure:
     """The figure that a PNG, SVG, PDF or GIF remembers; ``picture`` is the file or what is in it. Or an NPZ's, a file.
 
-    Files that it was made of are looked for from its ``folder`` on, as `input_paths.found_from` says; of what is in a
-    file alone, without one, they have the paths that are remembered.
+    Files that it was made of are looked for from the folder of its ``path`` on, as `input_paths.found_from` says; of
+    what is in a file alone, without a path, they have the paths that are remembered.
     Raises `SpecError` with one sentence where there is none, where it is damaged or was made by a newer version, and
     `files.FileProblem` where the file cannot be read.
     """
     if isinstance(picture, bytes):
-        return _recalled(_text_of(picture, "this picture"), "this picture", folder)
+        return _recalled(_text_of(picture, "this picture"), "this picture", path)
     name = picture.name if picture.name.isprintable() else ascii(picture.name)
     if picture.suffix.lower() == ".npz":
         from attnviz import tensor_files  # noqa: PLC0415 (few are asked)
 
         text = tensor_files.text_in(picture, ("figure", "spec"), MOST_BYTES)
-        return _recalled(text, name, folder or picture.parent)
+        return _recalled(text, name, path or picture)
     try:
         with picture.open("rb") as file:
             # no more than there is: as much memory is taken as is asked for
             data = file.read(min(os.fstat(file.fileno()).st_size, MOST_OF_A_FILE) + 1)
     except OSError as error:
         raise read_problem(picture, error) from error
-    return _recalled(_text_of(data, name), name, folder or picture.parent)
+    return _recalled(_text_of(data, name), name, path or picture)
 
 
 def _text_of(data: bytes, name: str) -> str | None:
@@ -178,7 +191,7 @@ def _text_of(data: bytes, name: str) -> str | None:
         raise SpecError("file", f"{name} is damaged: {error}") from None
 
 
-def _recalled(text: str | None, name: str, folder: Path | None) -> Figure:
+def _recalled(text: str | None, name: str, path: Path | None) -> Figure:
     if text is None:
         raise SpecError("file", f"{name} {_NOTHING}")
     try:
@@ -186,10 +199,11 @@ def _recalled(text: str | None, name: str, folder: Path | None) -> Figure:
         if not isinstance(fields, dict):
             raise SpecError("file", "what it remembers is no JSON object")  # noqa: TRY301 (it takes the picture's name)
         if fields.get("given") is True:
-            why = "it shows weights that were given to attnviz.show, which are not in the picture"
-            raise SpecError("file", why)  # noqa: TRY301
-        if folder is not None:
-            fields = found_from(folder, fields)
+            raise _not_in_it(str(fields.get("what")))
+        if path is not None:
+            fields = found_from((path.parent, own_folder(path)), fields)
+        if _lost(fields.get("scene", fields)):  # of an .npz, which remembers a spec all the same
+            raise _not_in_it("q and k")
         layout = fields.get("format")
         if "scene" not in fields and not (
             isinstance(layout, int) and layout > _FORMAT
@@ -201,6 +215,17 @@ def _recalled(text: str | None, name: str, folder: Path | None) -> Figure:
         raise SpecError(error.field, f"{name} cannot be opened: {one_line(str(error), _MOST_SAID)}") from None
     except (ValueError, OverflowError, RecursionError):
         raise SpecError("file", f"{name} is damaged: what it remembers is no JSON") from None
+
+
+def _not_in_it(what: str) -> SpecError:
+    return SpecError("file", _NOT_IN_IT.get(what, _NOT_IN_IT["weights"]))
+
+
+def _lost(scene: Any) -> bool:
+    """Whether queries and keys were given in Python, by a program that has ended."""
+    source = scene.get("source") if isinstance(scene, dict) else None
+    path = source.get("path") if isinstance(source, dict) else None
+    return isinstance(path, str) and was_given(path) and not os.path.isfile(path)  # noqa: PTH113 (a NUL is no file)
 
 
 def _of_version(fields: dict[str, Any]) -> Figure:

@@ -14,8 +14,9 @@ from attnviz import files
 from attnviz.colour import joint
 from attnviz.engine import ComputationError, Engine
 from attnviz.figure_questions import question_of, studied
-from attnviz.figures import Figure
+from attnviz.figures import PICTURES, Figure, check_suffix, rerolled_view
 from attnviz.frames import Finished, Frame, Outline, Progress, RowQuestion, RowStory, Scale
+from attnviz.input_paths import own_folder
 from attnviz.questions import Answer, Question
 from attnviz.remembered import remember
 from attnviz.session import Cell, Picture
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
     from attnviz.figure.block_sheet import BlocksDrawing
     from attnviz.figure.drawing import Drawing
+    from attnviz.figure.marks import LegendEntry
     from attnviz.figure.sheet import PictureDrawing
 
 Shelf = MutableMapping[str, tuple[Question, Answer]]
@@ -121,9 +123,8 @@ def write_figure(
     from attnviz.figure import formats  # noqa: PLC0415 (Qt: arrays must be had without its libraries)
     from attnviz.figure.drawing import PAINTING  # noqa: PLC0415
 
-    moves, kept = path.suffix.lower() == ".gif", remember(figure, folder or path.parent)
-    if not moves:
-        formats.check_suffix(path)
+    moves, kept = path.suffix.lower() == ".gif", remember(figure, folder or own_folder(path))
+    check_suffix(path, PICTURES)
     reached = 0.0
 
     def step(share: float) -> None:
@@ -185,7 +186,8 @@ def moving(
     What does not move stands still: words, maps, axes, and the colours of a number from draw to draw. ``step`` is told
     the share that is done of what is computed before the first one. Raises as `write_figure`.
     """
-    from attnviz.figure.drawing import PAINTING  # noqa: PLC0415 (Qt)
+    from attnviz.figure import marks  # noqa: PLC0415 (Qt)
+    from attnviz.figure.drawing import PAINTING  # noqa: PLC0415
     from attnviz.figure.studies import moving_drawings  # noqa: PLC0415
 
     if figure.animates in ("rounds", "exam"):
@@ -201,12 +203,16 @@ def moving(
         return
     among = [(outline_of(engine, state.spec, state.view, cancelled), state.spec) for state in states]
     scales: dict[str, Scale] = {}
-    for done, state in enumerate(states if figure.animates == "re-rolls" and figure.paper.bound is None else (), 1):
-        for panel, scale in _heads_drawing(state, engine, cancelled, among=among)[0].scales.items():
+    legends = []
+    for done, state in enumerate(states if figure.animates == "re-rolls" else (), 1):
+        drawing = _heads_drawing(state, engine, cancelled, among=among)[0]
+        legends.append(drawing.legend)
+        for panel, scale in drawing.scales.items() if figure.paper.bound is None else ():
             scales[panel] = joint([scale, scales.get(panel, scale)])
         step(done / len(states))
+    looks = marks.room_for(legends)
     for state in states:
-        yield _heads_drawing(state, engine, cancelled, among=among, scales=scales)
+        yield _heads_drawing(state, engine, cancelled, among=among, scales=scales, looks=looks)
 
 
 def _states(figure: Figure) -> list[Figure]:
@@ -220,9 +226,7 @@ def _states(figure: Figure) -> list[Figure]:
     if figure.animates == "re-rolls":
         if not spec.drops:
             raise SpecError("animates", "re-rolls draw dropout again: give --train and --dropout too")
-        dropped = f"dropped_{spec.dropout_site}"
-        after = stages_of(spec)[stages_of(spec).index(dropped) :]
-        view = view if view.stage in after else replace(view, stage=dropped)
+        view = rerolled_view(figure)
         seeds = range(spec.dropout_seed, min(spec.dropout_seed + figure.frames, MAX_SEED + 1))
         return [replace(figure, spec=edited(spec, dropout_seed=seed), view=view) for seed in seeds]
     return [figure]
@@ -269,8 +273,9 @@ def _heads_drawing(
     figure: Figure, engine: Engine, cancelled: Callable[[], bool],
     step: Callable[[float], object] = lambda _share: None, *,
     among: Sequence[tuple[Outline, AttentionSpec]] = (), scales: Mapping[str, Scale] | None = None,
+    looks: Sequence[LegendEntry] = (),
 ) -> tuple[PictureDrawing, tuple[str, ...]]:  # fmt: skip
-    """As `drawing_of`; ``among`` are all the pictures of an animation, ``scales`` those of its panels."""
+    """As `drawing_of`; ``among`` are all the pictures of an animation, ``scales`` and ``looks`` what they share."""
     from attnviz.figure import sheet  # noqa: PLC0415 (as above)
     from attnviz.figure.drawing import PAINTING  # noqa: PLC0415
 
@@ -299,7 +304,10 @@ def _heads_drawing(
     if figure.paper.labels and unnamed:
         names = " and ".join(unnamed)
         remarks = (*remarks, f"this size has no room for the names of {names}: give more, or --no-caption")
-    return sheet.PictureDrawing(picture, laid_out, selected=selected, scales=scales), remarks
+    axes = sheet.axes_left_out(laid_out.plan, outline.stage)
+    if axes:
+        remarks = (*remarks, f"this size has no room for the names of axes ({', '.join(axes)}): give more")
+    return sheet.PictureDrawing(picture, laid_out, selected=selected, scales=scales, looks=looks), remarks
 
 
 def _answer(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import tempfile
 import time
@@ -11,7 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
 from PySide6.QtCore import (
     QCoreApplication,
     QEvent,
@@ -28,12 +28,13 @@ from PySide6.QtGui import QAction, QGuiApplication, QImage, QKeyEvent, QKeySeque
 from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 
 from attnviz import app, lesson_files
-from attnviz.api import make_spec
+from attnviz.api import make_spec, sides_of
 from attnviz.application import make_application
 from attnviz.figure.formats.png import write_png
 from attnviz.files import write_whole
 from attnviz.session import Cell
-from attnviz.spec import FIELDS, AttentionSpec, View, edited
+from attnviz.spec import FIELDS, AttentionSpec, View, check_size, edited, looked
+from attnviz.views import theme as themes
 from attnviz.views.layouts import LAYOUTS
 from attnviz.views.side import PAGES
 
@@ -68,6 +69,10 @@ def open_window(
     """
     if theme not in ("light", "dark"):
         raise ValueError(f"theme is {theme!r}: the window is light or dark")
+    if not isinstance(timeout, int | float) or not timeout >= 0:
+        raise ValueError(f"timeout is {timeout!r}: give seconds, 0 or more")
+    size = sides_of(size)
+    check_size(size)
     asked = _asked(spec, options)
     with _own_surroundings() as folder:
         settings = QSettings(str(folder / "window.ini"), QSettings.Format.IniFormat)
@@ -97,11 +102,11 @@ def _asked(
     look = {name: options.pop(name) for name in View.__struct_fields__ if name in options}
     if isinstance(spec, AttentionSpec):
         spec = edited(spec, **options) if options else spec
-    else:
+    elif spec is None or isinstance(spec, Mapping):
         spec = make_spec(**{**(spec or {}), **options})
-    view = View(**look)
-    view.check(spec)
-    return spec, view
+    else:
+        raise TypeError(f"spec is of type {type(spec).__name__}: give a spec, or a dict of make_spec's")
+    return spec, looked(View(), spec, **look)
 
 
 def _put_back(kept: Mapping[str, str | None]) -> None:
@@ -144,7 +149,11 @@ def _own_surroundings() -> Iterator[Path]:
 
 
 class ScriptedWindow:
-    """One open window. What changes it waits until the window is at rest again; unknown names raise `ValueError`."""
+    """One open window. What changes it waits until the window is at rest again; unknown names raise `ValueError`.
+
+    Of several windows the one that is told something comes to the front: the keyboard and the application's colours,
+    of which there is one each, are its own then.
+    """
 
     def __init__(self, program: Program, timeout: float) -> None:
         self.program, self._timeout = program, timeout
@@ -159,11 +168,22 @@ class ScriptedWindow:
         """What of it is looked at."""
         return self.program.controller.wanted()[1]
 
+    def _come_forward(self) -> None:
+        window, dark = self.program.window, self.program.window.actions_by_name["dark"].isChecked()
+        if themes.current() != themes.colours(dark):
+            themes.apply_theme(make_application(), dark)
+        active: QObject | None = QApplication.activeWindow()
+        while active is not None and active is not window:  # a dialog of its own has the keyboard
+            active = active.parent()
+        if active is None:
+            window.activateWindow()
+            self.wait()
+
     # ------------------------------------------------------------------------------------------------------ controls
 
     def press(self, keys: str) -> None:
         """Press keys as they stand in the menus: "M", "Shift+M", "Ctrl+1", "Right", "3", "Space"."""
-        sequence = QKeySequence(keys)
+        sequence = QKeySequence(keys if isinstance(keys, str) else "")
         pressed = sequence[0] if sequence.count() == 1 else QKeyCombination(Qt.Key.Key_unknown)  # type: ignore[index]
         if pressed.key() == Qt.Key.Key_unknown:
             raise ValueError(f"{keys!r} is no key: give one as menus write it, such as M, Shift+M or Ctrl+1")
@@ -171,6 +191,7 @@ class ScriptedWindow:
             if sequence in action.shortcuts():
                 self.do(name)
                 return
+        self._come_forward()
         focused = QApplication.focusWidget() or self.program.window.heatmaps
         text = keys if len(keys) == 1 else ""
         for kind in QEvent.Type.KeyPress, QEvent.Type.KeyRelease:
@@ -186,11 +207,13 @@ class ScriptedWindow:
             raise ValueError(f"{name} waits for a person, or ends the program: a script can do what it would do itself")
         if not action.isEnabled():
             raise ValueError(f"{name} is greyed out: it does nothing in this state")
+        self._come_forward()
         action.trigger()
         self.wait()
 
     def click(self, words: str) -> None:
         """Click a button in sight by its words."""
+        self._come_forward()
         buttons = self.program.window.findChildren(QAbstractButton)
         there = {button.text(): button for button in buttons if button.isVisible() and button.text()}
         there[_known("button in sight", words, tuple(there))].click()
@@ -206,9 +229,9 @@ class ScriptedWindow:
             _known("field", name, (*FIELDS, *View.__struct_fields__))
         look = {name: fields.pop(name) for name in View.__struct_fields__ if name in fields}
         spec = edited(self.spec, **fields) if fields else self.spec
+        self._come_forward()
         if look:
-            view = msgspec.structs.replace(self.view, **look)
-            view.check(spec)
+            view = looked(self.view, spec, **look)
             self.program.controller.open(spec, view)
         else:
             self.program.controller.edit_spec(spec)
@@ -216,17 +239,21 @@ class ScriptedWindow:
 
     def page(self, name: str) -> None:
         """Bring a page beside the maps into sight, and wait for the study that it begins."""
+        self._come_forward()
         self.program.window.show_page(_known("page", name, PAGES))
         self.wait()
 
     def layout(self, name: str) -> None:
         """Arrange the window as "learn", "test" or "explore"."""
+        self._come_forward()
         self.program.window.use_layout(_known("layout", name, tuple(LAYOUTS)))
         self.wait()
 
-    def lesson(self, name: str, step: str | None = None) -> None:
+    def lesson(self, name: str | os.PathLike[str], step: str | None = None) -> None:
         """Play a lesson of ours, or of a file, from a step."""
-        if not name.endswith(".toml"):
+        name = os.fspath(name) if isinstance(name, os.PathLike) else name
+        self._come_forward()
+        if not (isinstance(name, str) and name.endswith(".toml")):
             script = lesson_files.built_in(_known("lesson", name, tuple(lesson_files.names())))
             if step is not None:
                 _known("step", step, tuple(one.id for one in script.steps))
@@ -242,14 +269,16 @@ class ScriptedWindow:
         """Make a cell the current one; without ``col`` a row, as a click on its token does."""
         outline = self.program.controller.outline()
         rows, cols = (0, 0) if outline is None else (outline.n_queries, outline.n_keys)
-        if not 0 <= row < rows or not 0 <= (col or 0) < cols:
+        whole = all(hasattr(place, "__index__") for place in (row, 0 if col is None else col))
+        if not whole or not 0 <= row < rows or not 0 <= (col or 0) < cols:
             raise ValueError(
-                f"cell ({row}, {col}) is not there: rows count from 0 to {rows - 1}, columns to {cols - 1}"
+                f"cell ({row!r}, {col!r}) is not there: rows count from 0 to {rows - 1}, columns to {cols - 1}"
             )
+        self._come_forward()
         if col is None:
-            self.program.controller.select_row(row)
+            self.program.controller.select_row(operator.index(row))
         else:
-            self.program.controller.select(Cell(row, col))
+            self.program.controller.select(Cell(operator.index(row), operator.index(col)))
         self.wait()
 
     # ------------------------------------------------------------------------------------------------------ pictures
@@ -260,8 +289,8 @@ class ScriptedWindow:
         A part is "window", "map", "stages", "tokens", "lesson", or a page, which then comes into sight and is written
         whole. What a study has measured in time or memory differs from run to run.
         """
-        if Path(path).suffix.lower() != ".png":
-            raise ValueError(f"path is {os.fspath(path)!r}: a screenshot is a PNG, so give a name that ends in .png")
+        if not isinstance(path, str | os.PathLike) or Path(path).suffix.lower() != ".png":
+            raise ValueError(f"path is {str(path)!r}: a screenshot is a PNG, so give a name that ends in .png")
         image = self.image(part)
         write_whole(Path(path), partial(write_png, image=image, texts={}, large_cells=True))
         return Path(path)
@@ -269,6 +298,7 @@ class ScriptedWindow:
     def image(self, part: str = "window") -> QImage:
         """What `save` writes, Format_RGB32."""
         _known("part", part, _PARTS)
+        self._come_forward()
         if part in PAGES:
             self.page(part)
         widget = self._widget(part)

@@ -25,6 +25,7 @@ LayoutName = Literal["learn", "test", "explore"]
 Page = Literal[
     "row", "masks", "dropout", "heads", "rounds", "exam", "ahead", "compare", "leaks", "forms", "module", "controls",
 ]  # fmt: skip
+Comparing = Literal["side", "difference"]
 CHOICES: Final = {"layout": get_args(LayoutName), "page": get_args(Page)}
 
 _MARK: Final = "session"
@@ -35,8 +36,9 @@ class SavedSession(msgspec.Struct, frozen=True, kw_only=True):
     """One window's state. A field that is UNSET is not said, and stays in a window as it is there.
 
     ``view`` has the rows and columns in sight. ``pinned`` is A, None for none; ``selected`` a cell (query, key);
-    ``decimals`` None for percent or short. ``question`` is what a study's ``page`` is to ask, which pictures alone
-    say: it is no part of a session's file. Raises `SpecError` for what cannot be.
+    ``decimals`` None for percent or short. ``question`` is what a study's ``page`` is to ask, ``comparing`` how A and B
+    are shown there; pictures alone say these, which are no part of a session's file. Raises `SpecError` for what cannot
+    be.
     """
 
     spec: AttentionSpec
@@ -49,6 +51,7 @@ class SavedSession(msgspec.Struct, frozen=True, kw_only=True):
     page: Page | UnsetType = UNSET
     dark: bool | UnsetType = UNSET
     question: Question | UnsetType = UNSET
+    comparing: Comparing | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         self.view.check(self.spec)
@@ -63,7 +66,8 @@ class SavedSession(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _SCENES: Final = ("spec", "pinned")
-_PLAIN: Final = tuple(name for name in SavedSession.__struct_fields__ if name not in (*_SCENES, "view", "question"))
+_A_PICTURES: Final = ("question", "comparing")
+_PLAIN: Final = tuple(name for name in SavedSession.__struct_fields__ if name not in (*_SCENES, "view", *_A_PICTURES))
 
 
 def is_session(text: bytes | str) -> bool:

@@ -19,6 +19,12 @@ _APART: Final = re.compile(
 )
 """Strings and comments; what is never closed is one too, so that no text takes longer than its length."""
 
+_VALUE: Final = re.compile(r"(?:^|[=,\[])[ \t]*([^\s=\"'\[\]{},#]*)$")
+"""The beginning of a value that is no string, up to where the reader stopped."""
+
+_TO_ITS_END: Final = re.compile(r"[^,#\"'\]}\r\n]*")
+_IN_A_VALUE: Final = ("Invalid value", "Expected newline", "Unclosed array", "Unclosed inline table")
+_MOST_SAID: Final = 60
 _BETWEEN: Final = re.compile(r"[^\w \t.-]+")
 _MOST_DOTS: Final = 32
 """In one key: the memory of TOML's reader grows with their square."""
@@ -61,9 +67,13 @@ def tables_of(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        said = re.fullmatch(r"(.*) \(at (?:line (\d+), column \d+|end of document)\)", str(error), re.DOTALL)
-        line = int(said.group(2) or text.count("\n") + 1) if said else None
-        raise TomlProblem(line, f"this is not TOML: {said.group(1) if said else error}") from None
+        said = re.fullmatch(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", str(error), re.DOTALL)
+        if said is None:
+            raise TomlProblem(None, f"this is not TOML: {error}") from None
+        why = said[1]
+        if said[2] and why.startswith(_IN_A_VALUE):
+            why = _unquoted(text.split("\n")[int(said[2]) - 1], int(said[3])) or why
+        raise TomlProblem(int(said[2] or text.count("\n") + 1), f"this is not TOML: {why}") from None
     except (ValueError, RecursionError) as error:
         if isinstance(error, RecursionError):
             raise TomlProblem(None, "this is not TOML: it is nested too deeply") from None
@@ -72,6 +82,17 @@ def tables_of(text: str) -> dict[str, Any]:
             raise TomlProblem(None, f"this is not TOML: {error}") from None
         line = text.count("\n", 0, endless.start()) + 1
         raise TomlProblem(line, "this is not TOML that can be read: a number has too many digits") from None
+
+
+def _unquoted(line: str, column: int) -> str:
+    """What to say where TOML's reader stopped at ``column``, from 1, in a value that lacks its quotes; else ""."""
+    begun = _VALUE.search(line[: column - 1])
+    whole = _TO_ITS_END.match(line, begun.start(1)) if begun else None
+    word = whole[0].strip() if whole else ""
+    if word.lower() in ("true", "false"):
+        return f"write {word.lower()} for {word}"
+    is_word = word.isprintable() and re.search(r"[^\W\d_]|:", word)
+    return f'words stand in quotes: write "{word[:_MOST_SAID]}"' if is_word else ""
 
 
 def heads_of(text: str, name: str) -> list[int]:

@@ -1,8 +1,10 @@
 """Python in two lines: figures of specs, weights that one already has, and what is loaded for them."""
 
 import os
+import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,14 +17,28 @@ from PySide6.QtWidgets import QApplication
 from test_given import weights_of
 
 import attnviz
-from attnviz import api, colour, remembered
+from attnviz import api, cli, colour, number_files, remembered
 from attnviz.engine import Engine
+from attnviz.figure.marks import mask_words
 from attnviz.figures import Figure
 from attnviz.given import arrays as given
 from attnviz.given import paper as showing
 from attnviz.given.window import GivenWindow
+from attnviz.inputs import open_source
 from attnviz.session import Cell
-from attnviz.spec import Lesson, MaskFile, Paper, Pattern, RandomQK, Text, TypedScores, TypedWeights, View
+from attnviz.spec import (
+    Lesson,
+    MaskFile,
+    Paper,
+    Pattern,
+    RandomQK,
+    Text,
+    TypedScores,
+    TypedWeights,
+    View,
+    edited,
+    parse_shape,
+)
 
 NAMES = ["the", "cat", "eats", "a", "small", "fish"]
 
@@ -117,7 +133,10 @@ def test_files_of_every_format(qapp, tmp_path, suffix):
         ({"q": np.ones((4, 2))}, TypeError, "q is given without k: give both"),
         ({"weights": np.eye(2), "q": np.eye(2), "k": np.eye(2)}, TypeError, "two things to show"),
         ({"q": np.eye(2), "k": np.eye(2), "heads": 1}, TypeError, "heads chooses among given weights"),
-        ({"weights": np.eye(2), "scale": 1.0}, ValueError, "scale is 1, but weights are computed already"),
+        ({"q": np.eye(2), "k": np.eye(2), "scale": "a"}, ValueError, "scale is 'a': give a number"),
+        ({"q": np.eye(2), "k": np.eye(2), "tokens": 3}, ValueError, "tokens is 3: give a list of names"),
+        ({"weights": np.eye(2), "size": (float("inf"), 9)}, ValueError, r"size is \(inf, 9\): give \(width, height\)"),
+        ({"weights": np.eye(2), "scale": 1.0}, ValueError, "scale is 1.0, but weights are computed already"),
         ({"weights": np.eye(2), "layer": 1}, ValueError, "layer is 1, but there is 1: give 0"),
         ({"weights": np.eye(2), "heads": 1}, ValueError, "heads count from 0 to 0"),
         ({"weights": np.eye(2), "heads": []}, ValueError, "give some heads, each once"),
@@ -236,6 +255,28 @@ def test_their_files_go_with_the_process(tmp_path):
     assert [path.name for path in folder.iterdir() if path.name.startswith("attnviz")] == []
 
 
+@pytest.mark.parametrize("mask", [None, "causal", np.tri(5, dtype=bool)])
+def test_a_picture_of_q_and_k_says_that_they_are_not_in_it(tmp_path, qapp, mask):
+    q = np.random.default_rng(0).normal(size=(5, 4))
+    path = attnviz.show(q=q, k=q, mask=mask, path=tmp_path / "qk.png", size=(300, 200))
+    with pytest.raises(ValueError, match=r"it shows q and k that were given to attnviz\.show, which are not in the"):
+        remembered.recall(path)
+    spec = api._spec_of(q, q, None, mask, None)
+    assert open_source(spec).origin == "given in Python"
+    assert "npy" not in " ".join(mask_words(spec))
+    assert attnviz.show(q=q, k=q, mask=mask, path=tmp_path / "a.png", size=(300, 200)).read_bytes() == path.read_bytes()
+    number_files.write_numbers(tmp_path / "a.npz", Figure(spec=spec))
+    assert remembered.recall(tmp_path / "a.npz").spec == spec  # while the program runs
+    shutil.rmtree(Path(spec.source.path).parent)  # as at its end
+    with pytest.raises(ValueError, match=r"it shows q and k that were given to attnviz\.show"):
+        remembered.recall(tmp_path / "a.npz")
+
+
+def test_q_and_k_that_do_not_fit_are_told_without_a_file():
+    with pytest.raises(ValueError, match=r"^q and k do not fit: a query has 4 numbers but a key 3"):
+        attnviz.show(q=np.zeros((5, 4)), k=np.zeros((5, 3)), path="a.png")
+
+
 # ------------------------------------------------------------------------------------------------------------ render
 
 
@@ -275,6 +316,13 @@ def test_heads_and_masks_of_a_spec(tmp_path):
         ({"heads": 2, "num_heads": 2}, "heads and num_heads are one thing"),
         ({"text": "a", "haeds": 2}, "'haeds' is not a field of a spec"),
         ({"scores": [1, 2]}, "scores has 1 axes: give rows of numbers"),
+        ({"text": 3}, "text is 3"),
+        ({"lesson": 3}, "lesson is 3: give journey"),
+        ({"length": 1.5}, "length is 1.5"),
+        ({"length": 4, "pattern": "x"}, "pattern is 'x': give sink, local"),
+        ({"scores": [[1]], "tokens": 3}, "tokens is 3: give a list of names"),
+        ({"qk": 3}, "qk is 3: give the name of a"),
+        ({"source": "the cat"}, "source is 'the cat': give text, length, .* by name"),
     ],
 )
 def test_specs_that_are_refused(options, sentence):
@@ -307,6 +355,20 @@ def test_render_writes_what_it_is_given(qapp, tmp_path):
         ({}, {"decimals": "many"}, ValueError, "decimals is 'many'"),
         ({}, {"heads": [5]}, ValueError, "heads has 5"),
         ({}, {"shows": "a-b"}, ValueError, "a-b compares two states"),
+        ({}, {"shows": "b-a"}, ValueError, "shows is 'b-a': give heads, a-b"),
+        ({}, {"heads": "01"}, ValueError, "heads"),
+        ({}, {"beside": {"mask": "none"}}, ValueError, "^beside is for shows a-b, difference, row, not heads: leave"),
+        ({}, {"rows": (0, 2), "shows": "row"}, ValueError, "^rows is for shows heads, a-b, .*, not row: leave it out"),
+        ({"length": 4, "heads": 2}, {"heads": [0, 1], "shows": "row"}, ValueError, "^heads is 0,1, but row is of one"),
+        ({}, {"rows": (50, 60)}, ValueError, "rows begins at 50, but the map has"),
+        ({}, {"animates": "stages"}, ValueError, "animates stages is for a GIF: give a name that ends in .gif"),
+        ({}, {"frames": 3}, ValueError, "^frames is for pictures that move: give animates too"),
+        ({}, {"row": "a"}, ValueError, "row is 'a'"),
+        ({}, {"row": 1.5}, ValueError, "row is 1.5"),
+        ({}, {"beside": 3}, TypeError, "beside is of type int: give a spec, or a dict of what differs in B"),
+        ({}, {"beside": {"haeds": 3}}, ValueError, "'haeds' is not a field of a spec"),
+        ({}, {"beside": {"text": "a", "length": 3}}, ValueError, "text and length are sources"),
+        ({"text": 3}, {}, ValueError, "text is 3"),
     ],
 )
 def test_figures_that_are_refused(tmp_path, figure, look, error, sentence):
@@ -314,7 +376,47 @@ def test_figures_that_are_refused(tmp_path, figure, look, error, sentence):
         attnviz.render(figure, tmp_path / "a.png", **look)
 
 
+def test_one_head_and_numbers_of_numpy_will_do(qapp, tmp_path):
+    look = {"shows": "row", "size": (900, 600)}
+    one = attnviz.render({"length": 3}, tmp_path / "a.png", heads=1, row=2, **look).read_bytes()
+    assert (
+        one
+        == attnviz.render({"length": 3}, tmp_path / "b.png", heads=np.array([1]), row=np.int64(2), **look).read_bytes()
+    )
+
+
+def test_b_is_said_in_the_forms_of_a_spec(qapp, tmp_path):
+    spec = attnviz.make_spec(text="a b c", heads=2)
+    look = {"shows": "a-b", "size": (900, 600)}
+    for short, whole in (
+        ({"text": "x y z"}, {"source": Text(text="x y z")}),
+        ({"heads": 1}, {"num_heads": 1}),
+        ({"mask_shape": "window:2"}, {"mask_shape": parse_shape("window:2")}),
+    ):
+        drawn = attnviz.render(spec, tmp_path / "a.png", beside=short, **look).read_bytes()
+        assert drawn == attnviz.render(spec, tmp_path / "b.png", beside=edited(spec, **whole), **look).read_bytes()
+
+
+def test_numbers_are_written_as_the_command_line_writes_them(tmp_path):
+    code = (
+        "import sys, attnviz; spec = {'text': 'a b c', 'heads': 2}; attnviz.render(spec, 'a.csv', stage='scores');"
+        "attnviz.render(spec, 'a.npz'); print('PySide6' in sys.modules)"
+    )
+    assert fresh(code, tmp_path).stdout.strip() == "False"
+    spec = ["--text", "a b c", "--heads", "2"]
+    assert cli.run(["render", *spec, "--stage", "scores", "--data", str(tmp_path / "b.csv")]) == 0
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+    with np.load(tmp_path / "a.npz") as arrays:
+        assert arrays["weights"].shape == (2, 3, 3)
+
+
 def test_a_name_without_an_ending_is_said(qapp, tmp_path):
-    for name in "a", "a.bmp":
-        with pytest.raises(ValueError, match="give a name that ends in"):
+    for name in "a", "a.bmp", "a.gif", "a.csv":
+        with pytest.raises(ValueError, match=r"give a name that ends in \.png, \.svg, \.pdf$"):
             attnviz.show(np.eye(2), path=Path(tmp_path, name))
+    for name in "a", "a.bmp":
+        with pytest.raises(ValueError, match=r"give a name that ends in .*\.gif, \.npz, \.csv$"):
+            attnviz.render({}, Path(tmp_path, name))
+    for write in partial(attnviz.render, {}), partial(attnviz.show, np.eye(2)):
+        with pytest.raises(TypeError, match="path is 3: give a file's name"):
+            write(path=3)

@@ -226,6 +226,16 @@ def test_a_masked_swatch_looks_like_the_map(style):
     assert abs(style.masked.lightness() - style.card.lightness()) >= 15
 
 
+@pytest.mark.parametrize(("cell", "colours"), [(10.0, 2), (60.0, 1)])
+def test_nans_swatch_has_a_slash_only_where_cells_have_one(cell, colours):
+    """Large cells say "NaN", for which a swatch has no room."""
+    image = QImage(13, 13, QImage.Format.Format_RGB32)
+    painter = QPainter(image)
+    cells.paint_swatch(painter, QRectF(0, 0, 13, 13), CellClass.NAN, paint.LIGHT, cell=cell)
+    painter.end()
+    assert len(np.unique(pixels_of(image))) == colours
+
+
 @pytest.mark.parametrize(
     ("kind", "framed"),
     [(CellClass.ORDINARY, True), (CellClass.MASKED, False), (CellClass.PADDED, False), (CellClass.NAN, False),

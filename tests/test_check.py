@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from attnviz import cli, subjects
+from attnviz.figure import leak_map
 from attnviz.subjects import SubjectError, Wishes
 
 FILE = Path(__file__).with_name("leaky_modules.py")
@@ -338,6 +339,18 @@ def test_a_folder_that_is_not_there_is_said_before_anything_runs(capsys, tmp_pat
     status, lines, err = check(capsys, named("Attention"), "--image", str(tmp_path / "no" / "leak.png"))
     assert (status, lines) == (2, [])
     assert "there is no folder" in err
+
+
+def test_the_picture_begins_with_the_verdict(capsys, tmp_path, monkeypatch):
+    told = []
+    monkeypatch.setattr(leak_map, "write_leak_image", lambda _path, _reading, *said: told.append(said))
+    for name in ("Attention", "NoMask"):
+        check(capsys, named(name), "--length", "6", "--image", str(tmp_path / "a.png"))
+    (clean, notes), (leaks, looks) = told
+    assert clean == (named("Attention"), "Clean: no output moves when a later token changes.")
+    assert notes[-1] == "The map: cpu float64, 6 tokens."
+    assert leaks[1] == "It leaks: output 0 moves when token 1 changes."
+    assert looks[0].startswith("It looks like no mask")
 
 
 def test_a_test_of_some_tokens_says_of_how_many(capsys):

@@ -15,6 +15,7 @@ import reference as ref
 from attnviz import cli
 from attnviz.cli import render as cli_render
 from attnviz.figures import Figure
+from attnviz.options.spec import changed
 from attnviz.remembered import recall
 from attnviz.spec import (
     FIELDS,
@@ -427,8 +428,12 @@ WRONG = [
     (["render", "--image", "picture"], "give a name that ends in .png"),
     (["render", "--data", "d.txt"], "write .npz"),
     (["render", "--image", "x.png", "--spec", "."], "that is a folder"),
+    (["nowhere.png"], "cannot read nowhere.png: there is no such file; give the path of a picture that attnviz wrote"),
+    (["render", "a.png", "--image", "b.png"], "'a.png' is no deck, which ends in .toml: give --spec a.png"),
+    (["render", "--shows", "difference", "--image", "a.png"], "the other one, such as --beside mask=none"),
+    (["render", "--stage", "dropped_weights", "--image", "a.png"], "; give --train --dropout 0.5 for dropped_weights"),
     (["nowhere.json"], "cannot read nowhere.json: there is no such file; give the path"),
-    (["nowhere"], "'nowhere' is neither a command (render, devices, study, check, code, scene) nor a file"),
+    (["nowhere"], "'nowhere' is neither a command (window, render, devices, study, check, code, scene) nor a file"),
     (["no\0where"], "neither a command"),
     (["--heads", "0"], "--heads is 0"),
 ]
@@ -443,6 +448,49 @@ def test_wrong_arguments_end_with_2_and_one_line(arguments, words, capsys, tmp_p
     assert err.startswith("attnviz: ")
     assert err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_help_says_values_as_they_are_typed_and_what_studies_take(capsys):
+    assert cli.run(["--help"]) == 0
+    assert "...\n" not in capsys.readouterr().out.split("Commands:")[1]
+    assert cli.run(["render", "--help"]) == 0
+    told = capsys.readouterr().out
+    for words in ("journey|cat-eats-fish|one-class|FILE.toml", "N|all", "sums, errors, vanished, maps\n", "draws=1000"):
+        assert words in told
+    assert changed(make_spec(), {"lesson": "CAT-EATS-FISH"}).source == Lesson(name="cat-eats-fish")
+
+
+def test_what_is_taken_otherwise_than_it_was_meant_is_said(capsys, tmp_path):
+    assert (
+        cli.run(["render", "--rows", "2:9", "--cols", "1:", "--size", "300x300", "--image", f"{tmp_path}/a.gif"]) == 0
+    )
+    err = capsys.readouterr().err
+    assert "--rows is 2:9, but the map ends at 6: drawn as 2:6\n" in err
+    assert "cols" not in err
+    assert "this GIF is one picture, which does not move: give --animate stages," in err
+
+
+def test_an_axis_that_has_no_room_for_its_name_has_none_and_that_is_said(capsys, tmp_path):
+    arguments = ["render", "--text", "the cat eats the fish", "--heads", "4", "--image", str(tmp_path / "a.svg")]
+    assert cli.run([*arguments, "--size", "8.5x3cm", "--real-text"]) == 0
+    assert "this size has no room for the names of axes (query): give more" in capsys.readouterr().err
+    drawn = (tmp_path / "a.svg").read_text(encoding="utf-8")
+    assert ">key<" in drawn
+    assert "…" not in drawn
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("x.jpg", "a picture of this kind remembers nothing: give one that attnviz wrote (.png,"),
+     ("x.toml", "attnviz render x.toml --out FOLDER makes a deck's pictures")],
+)  # fmt: skip
+def test_a_file_that_holds_no_state_is_told_what_it_is(name, words, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_bytes(b"\xff\xd8")
+    assert cli.run([name]) == 2
+    err = capsys.readouterr().err
+    assert words in err
+    assert "codec" not in err
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b'{"heads": 2}', b'{"version": 99}', b"[]", b"null"])
@@ -584,6 +632,7 @@ def test_without_a_display_the_window_is_written_in_one_line(tmp_path):
     assert (tmp_path / "attnviz.png").exists()
     assert done.stderr.count("\n") == 1
     assert "attnviz.png" in done.stderr
+    assert recall(tmp_path / "attnviz.png").spec.source == Lesson(name="cat-eats-fish")
 
 
 @pytest.mark.parametrize(

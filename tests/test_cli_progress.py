@@ -1,5 +1,7 @@
 """How far a long computation is: lines now and then where stderr is no terminal, one line in place where it is."""
 
+import os
+import subprocess
 import sys
 
 import pytest
@@ -76,3 +78,36 @@ def test_a_study_and_a_picture_of_one_say_how_far_they_are(passing, capsys, tmp_
     assert err.startswith("attnviz: a.png: ")
     assert err.splitlines()[0].endswith(" %")
     assert picture.exists()
+
+
+_WORK = """
+import sys, attnviz.cli.entry as entry
+from attnviz.cli.progress import progress
+from attnviz.cli.scene import _progress, _Reached
+def run(_arguments, alone):
+    progress.__globals__["_AFTER_S"] = 0
+    with progress("heads") as say, _progress(2) as told:
+        for n in range(200):
+            say(f"{n} of 200")
+            told(_Reached("1.png", 0.5))
+    assert open("/dev/null").fileno() > 2, "to libraries in C it would be stderr"
+    entry._fail("a line after the work", 0)
+    print("done")
+entry.run = run
+entry.main([])
+"""
+
+
+@pytest.mark.parametrize("stderr", ["2>&-", "2>/dev/full", ""], ids=["closed", "full", "pipe"])
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])  # around which click makes a stream of its own
+def test_no_stderr_ends_the_work(stderr, encoding):
+    nobodys, broken = os.pipe()
+    os.close(nobodys)
+    try:
+        done = subprocess.run(
+            ["sh", "-c", f'exec "$0" -c "$1" {stderr}', sys.executable, _WORK], stdout=subprocess.PIPE, stderr=broken,
+            text=True, check=False, env={**os.environ, "PYTHONIOENCODING": encoding},
+        )  # fmt: skip
+    finally:
+        os.close(broken)
+    assert (done.returncode, done.stdout) == (0, "done\n")

@@ -35,8 +35,8 @@ def oklab(rgb):
     )
 
 
-def painted(values, classes=None, scale=None, colours="viridis"):
-    values = np.asarray(values, np.float32)
+def painted(values, classes=None, scale=None, colours="viridis", dtype=np.float32):
+    values = np.asarray(values, dtype)
     classes = np.full(values.shape, ORDINARY, np.uint8) if classes is None else np.asarray(classes, np.uint8)
     return colour.paint_values(values, classes, scale or Scale(0.0, 1.0), colours)
 
@@ -118,6 +118,11 @@ def test_ticks_of_a_log_scale_are_decades():
     assert [label for _, label in colour.quantity_ticks(scale)] == ["0.0001", "0.001", "0.01", "0.1", "1"]
 
 
+def test_ticks_are_written_as_cells_write_their_numbers():
+    said = {100.0: "100", -125.0: "−125", 9999.0: "9999", 10_000.0: "1e4", 0.25: "0.25", 1e-5: "1e−5", 0.0: "0"}
+    assert {value: colour.number_label(value) for value in said} == said
+
+
 # ----------------------------------------------------------------------------------------------------------- pixels
 
 
@@ -145,6 +150,28 @@ def test_numbers_that_are_not_finite_are_painted_without_a_warning(curve, dtype)
         warnings.simplefilter("error")
         pixels = colour.paint_values(values, np.full(values.shape, ORDINARY, np.uint8), Scale(0.1, 1, curve), "viridis")
     np.testing.assert_array_equal(pixels[0], colour.table("viridis")[[0, 255, 0, 0, 0]])
+
+
+@pytest.mark.parametrize(("dtype", "most"), [(np.float64, 1.7e308), (np.float64, 8e307), (np.float32, 3e38)])
+@pytest.mark.parametrize("diverging", [True, False])
+def test_a_range_longer_than_any_number_has_its_true_colours_and_ticks(dtype, most, diverging):
+    values = np.array([[-most, -most / 2, 0, most / 2, most]], dtype)
+    scale = Scale(-most, most, diverging=diverging)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pixels = painted(values, scale=scale, dtype=dtype)
+        ticks = colour.quantity_ticks(scale)
+    table = colour.table("balance" if diverging else "viridis")
+    np.testing.assert_array_equal(pixels[0, [0, 1, 3, 4]], table[[0, 64, 191, 255]])
+    assert pixels[0, 2] in table[127:129]  # between two steps
+    assert (0.5, "0") in ticks
+    assert ticks[-1] == (1.0, colour.number_label(most))
+    np.testing.assert_array_equal(colour.recoloured(pixels, scale, scale, "viridis"), pixels)
+
+
+def test_numbers_beside_a_bar_are_short():
+    told = {1e308: "1e308", -1e-5: "−1e−5", -1e-310: "−1e−310", 1e10: "1e10", 0.25: "0.25", 0.0: "0"}
+    assert {number: colour.number_label(number) for number in told} == told
 
 
 def test_every_other_class_takes_its_ground_in_the_order_in_which_classes_are_shown():

@@ -278,6 +278,16 @@ def test_after_a_cancel_no_file_is_left_or_changed(tmp_path, engine, share):
     assert (tmp_path / "old.png").read_bytes() == b"old"
 
 
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf", "gif", "csv", "npz"])
+def test_a_file_that_has_its_name_is_not_called_off_any_more(tmp_path, engine, suffix):
+    path = tmp_path / f"a.{suffix}"
+    path.write_bytes(b"old")
+    number_files.write_file(
+        path, figure_of(WORDS, View(), (320, 200)), engine, cancelled=lambda: path.read_bytes() != b"old"
+    )  # fmt: skip
+    assert path.read_bytes() != b"old"
+
+
 def test_a_failure_leaves_an_older_picture(tmp_path, engine, monkeypatch):
     (tmp_path / "a.png").write_bytes(b"old")
 

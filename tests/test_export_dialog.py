@@ -1,7 +1,9 @@
 """The export dialog: what it offers, the paper it makes, its preview, and what it remembers."""
 
+from pathlib import Path
+
 import pytest
-from PySide6.QtCore import QSettings
+from PySide6.QtCore import QSettings, QStandardPaths
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QDialogButtonBox
 
@@ -64,6 +66,28 @@ def test_numbers_keep_their_ending_and_other_names_become_pictures(dialog_of, tm
         assert dialog.path == tmp_path / kept
 
 
+def test_the_first_file_is_in_a_folder_that_is_there(qtbot, tmp_path, monkeypatch):
+    def path():
+        settings = QSettings(str(tmp_path / "s.ini"), QSettings.Format.IniFormat)
+        dialog = ExportDialog(settings, [("the maps", Figure(spec=make_spec()))])
+        qtbot.addWidget(dialog)
+        return dialog.path, settings
+
+    monkeypatch.setenv("HOME", str(tmp_path))
+    pictures = tmp_path / "Pictures"
+    monkeypatch.setattr(QStandardPaths, "writableLocation", lambda _kind: str(pictures))
+    assert path()[0] == tmp_path / "attention.png"
+    pictures.mkdir()
+    found, settings = path()
+    assert found == pictures / "attention.png"
+    settings.setValue("export/path", str(tmp_path / "gone" / "mine.svg"))
+    assert path()[0] == pictures / "mine.svg"
+    (tmp_path / "gone").mkdir()
+    assert path()[0] == tmp_path / "gone" / "mine.svg"
+    settings.setValue("export/path", "here.svg")
+    assert path()[0] == Path("here.svg")
+
+
 def test_no_title_is_no_title(dialog_of):
     dialog = dialog_of()
     assert dialog.figure().paper.title is None
@@ -112,6 +136,29 @@ def test_a_name_without_a_pictures_ending_is_a_png(dialog_of, tmp_path):
     assert dialog.path is None
     dialog._on_accepted()
     assert dialog.result() == 0
+
+
+@pytest.mark.parametrize("typed", ["/", ".", "..", "~", "{}", "{}/", "{}/none/", "{}/there.png"])
+def test_a_folder_is_no_file(dialog_of, tmp_path, typed):
+    (tmp_path / "there.png").mkdir()
+    dialog = dialog_of()
+    usual = dialog.file_words.text()
+    choose_file(dialog, typed.format(tmp_path))
+    assert dialog.path is None
+    assert dialog.file_words.text().startswith("That is a folder: give a file's name in it")
+    dialog._on_accepted()
+    assert dialog.result() == 0
+    choose_file(dialog, tmp_path / "a.png")
+    assert dialog.file_words.text() == usual
+
+
+def test_a_name_that_begins_with_a_tilde_is_a_name_where_there_is_no_such_user(dialog_of, tmp_path):
+    dialog = dialog_of()
+    for name, wanted in ("~nobody-at-all", "~nobody-at-all.png"), ("~/a.svg", Path.home() / "a.svg"):
+        choose_file(dialog, name)
+        assert dialog.path == Path(wanted)
+    choose_file(dialog, tmp_path / ("x" * 300))  # which the system refuses, in a sentence
+    assert dialog.path is not None
 
 
 def test_the_preview_follows_what_is_chosen(dialog_of, qtbot):

@@ -6,6 +6,7 @@ import torch
 from hypothesis import given as drawn
 from hypothesis import strategies as st
 
+from attnviz import colour
 from attnviz.attention.pooling import Panel, PanelPooler, Region
 from attnviz.figure.labels import axis_labels
 from attnviz.frames import CellClass, Finished, Frame, Outline, Probe, ProbeAnswer, RowAnswer, level_for
@@ -228,6 +229,14 @@ def test_a_pixel_of_scores_has_the_one_furthest_from_0():
     scores[0, :2], scores[7, 7] = (1.0, -4.0), 2.0
     frame = frames_of(scores, Viewport(pixels=(2, 2))).heads[0]
     assert frame.values.tolist() == [[-4.0, 0.0], [0.0, 2.0]]
+
+
+def test_scores_near_the_largest_of_float64_have_colours_of_their_own():
+    found = read(np.array([[1e308, -1e308], [0, 1]]))
+    rgb = GivenEngine(found).picture(0, View(), Viewport(pixels=(2, 2))).frames["head:0"].rgb
+    table = colour.table("balance")
+    assert (rgb[0, 0], rgb[0, 1]) == (table[-1], table[0])
+    assert rgb[1, 0] == rgb[1, 1] in table[127:129]
 
 
 def test_zeros_are_masked_only_where_somebody_says_so():

@@ -8,11 +8,22 @@ from msgspec.structs import replace
 
 from attnviz import colour, rendering
 from attnviz.engine import Engine
-from attnviz.figure import plots
+from attnviz.figure import paint, plots, tables
 from attnviz.figures import Figure
 from attnviz.frames import CellClass, Scale
 from attnviz.questions.exam import ExamQuestion
-from attnviz.spec import Lesson, PadLeft, Paper, RandomEmbeddings, SpecError, Text, View, edited, make_spec
+from attnviz.spec import (
+    Lesson,
+    PadLeft,
+    Paper,
+    RandomEmbeddings,
+    SpecError,
+    Text,
+    TypedScores,
+    View,
+    edited,
+    make_spec,
+)
 
 pytestmark = pytest.mark.usefixtures("qapp")
 
@@ -35,10 +46,10 @@ def plotted(monkeypatch):
     """Of each plot that is painted its area, the extents of its axes, and its legend."""
     noted, real = [], plots._Painting._paint_legend
 
-    def legend(painting, rows):
-        words = [(entry.label, x) for row in rows for entry, x in row]
+    def legend(painting, entries, places):
+        words = [(entries[number].label, x) for line in places.lines for number, x in line]
         noted.append((painting.area.getRect(), painting.x_axis.extent, painting.y_axis.extent, words))
-        real(painting, rows)
+        real(painting, entries, places)
 
     monkeypatch.setattr(plots._Painting, "_paint_legend", legend)
     return noted
@@ -83,6 +94,12 @@ def test_studies_stay_where_they_are(engine, plotted, figure, paper):
         plot = next(block.plot for block, _ in drawings[-1]._plan.placed if hasattr(block, "plot"))
         largest = max(np.max(curve.y) for curve in plot.curves if len(curve.y))
         assert largest < high < 1.2 * largest
+        blocks = [next(block for block, _ in one._plan.placed if block.part == "table") for one in drawings]
+        only(tables.column_widths(block.table, 300) for block in blocks)  # though words come with the last
+        assert [entry.text for line in blocks[0].table.lines for entry in line[-1:]] == ["is learning"] * 2
+        assert [line[-1].text for line in blocks[-1].table.lines][1] != "is learning"
+        steps = [block.plot.curves[0].x.tolist() for one in drawings for block, _ in one._plan.placed[:1]]
+        assert steps == [[0], [0, 5, 10], [0, 5, 10, 15]]  # from before the first step
     elif paper == SMALL:
         areas, across, up, _ = zip(*plotted, strict=True)
         assert (only(areas), only(across), only(up)) == (areas[0], (-0.6, 5.6), (0, 1))
@@ -114,6 +131,22 @@ def test_stages_stay_where_they_are(engine):
     only(drawing._sheet.plan for drawing in drawings)
     given = replace(SMALL, title="What each step of attention does to the numbers", width=420)
     only(one._sheet.plan for one in drawings_of(Figure(spec=spec, animates="stages", paper=given), engine))
+
+
+@pytest.mark.parametrize("bound", [None, 2.0])
+def test_each_look_of_a_draw_has_its_place_in_the_legend(engine, monkeypatch, bound):
+    """A zero that is dropped in one draw leaves its room in the legend empty there."""
+    matrix, swatches = ((100.0, 0.0, -5.0), (0.001, 2.0, 1.0), (0.5, 0.5, -np.inf)), []
+    monkeypatch.setattr(
+        paint.cells, "paint_swatch", lambda _on, box, kind, *_, **__: swatches[-1].update({kind: box.x()})
+    )
+    spec = make_spec(TypedScores(scores=matrix), dropout=0.5, training=True)
+    figure = Figure(spec=spec, animates="re-rolls", frames=4, paper=replace(SMALL, bound=bound))
+    for drawing in drawings_of(figure, engine):
+        swatches.append({})
+        rendering.image_of(drawing, figure.paper)
+    assert {CellClass.ZERO in one for one in swatches} == {True, False}
+    only(one[CellClass.DROPPED] for one in swatches)
 
 
 @pytest.mark.parametrize("norm", ["auto", "uniform"])

@@ -152,6 +152,13 @@ def test_tokens_are_no_formulas(engine, tmp_path):
     assert [*table_in(tmp_path / "a.csv")] == ["mask", "query", "token", "'=1+1", "-"]
 
 
+def test_a_token_that_is_half_a_character_is_told_by_its_number(engine, tmp_path):
+    spec = make_spec(Text(text="a\udcff b"))  # as the command line gives a byte that is no UTF-8
+    for figure in Figure(spec=spec), Figure(spec=spec, shows="row"):
+        number_files.write_numbers(tmp_path / "a.csv", figure, engine)
+        assert "\\udcff" in table_in(tmp_path / "a.csv")["token"]
+
+
 def test_a_part_that_an_answer_has_not_and_two_parts_of_one_table_are_refused(engine, tmp_path):
     typed = make_spec(TypedScores(scores=((0.0, 1.0), (2.0, 3.0))))
     with pytest.raises(SpecError, match="parts is forms, but this heads-study has ladder, product alone"):
@@ -223,8 +230,8 @@ def test_an_npz_has_the_heads_that_are_picked(engine, tmp_path):
     spec = make_spec(Text(text="a b c"), num_heads=3, batch=2)
     number_files.write_numbers(tmp_path / "a.npz", Figure(spec=spec, heads=(2, 0)), engine)
     arrays, whole = np.load(tmp_path / "a.npz"), engine.arrays(spec).stages
-    assert [*arrays["heads"]] == [0, 2]
-    np.testing.assert_array_equal(arrays["weights"], whole["weights"][:, [0, 2]])
+    assert [*arrays["heads"]] == [2, 0]
+    np.testing.assert_array_equal(arrays["weights"], whole["weights"][:, [2, 0]])
     np.testing.assert_array_equal(arrays["output"], whole["output"])
     number_files.write_numbers(tmp_path / "b.npz", Figure(spec=spec), engine)
     assert [*np.load(tmp_path / "b.npz")] == ["tokens", "spec", *whole]

@@ -72,7 +72,7 @@ def test_run_asks_and_shows_training_beside_the_exam(qtbot, page):
     assert float(none[2]) > 8
     assert neg_inf == ("−∞", "1.79", "1.79", "guesses")
     words = page._verdict.text()
-    assert words == "Copied the answer that stood in its input: no mask. Guesses, as it must: −∞."
+    assert words == "Copied the answer: no mask. Guesses, as it must: −∞."
     assert max(curve.y.max() for curve in plot.curves) < plot.y_range[1]
     maps = {name: shown for name, (_, shown, _) in page.maps.items()}
     assert maps["none"].frame.values.diagonal(1).min() > 0.9
@@ -97,7 +97,7 @@ def test_multiply_copies_with_a_clean_triangle(qtbot, page):
     page.boxes["multiply"].click()
     click(qtbot, page.run)
     page.asked_of_it.answer(page.asked_of_it.questions[-1])
-    assert "no weight above the diagonal, and yet it copied" in page._verdict.text()
+    assert "Copied it by row sums alone: multiply." in page._verdict.text()
     frame = page.maps["multiply"][1].frame
     assert frame.row_sums.min() < 0.9
 

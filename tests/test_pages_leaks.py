@@ -9,10 +9,11 @@ import leaky_modules
 import numpy as np
 import pytest
 from answered_pages import Asked, shown, snapshot_of
+from paper_words import WordPainter, outside, overlapping
 from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QImage, QPainter
 
-from attnviz import cli, subjects
+from attnviz import cli, opening, subjects
 from attnviz.figure.leak_map import LeakPlan, cell_colours, paint_leak_map
 from attnviz.figure.styles import DARK, LIGHT
 from attnviz.leak_lines import from_line, to_line
@@ -355,7 +356,7 @@ def test_red_is_what_must_not_move_and_only_that(style):
 
 
 @pytest.mark.parametrize(("length", "size"), [(2, 200), (6, 240), (33, 500), (128, 420), (300, 360)])
-def test_every_cell_of_a_map_is_where_the_plan_says(length, size):
+def test_every_cell_of_a_map_is_where_the_plan_says(qapp, length, size):
     moved = np.zeros((length, length))
     moved[1, 0] = 1e9
     moved[0, length - 1] = 1e9
@@ -380,6 +381,22 @@ def test_every_cell_of_a_map_is_where_the_plan_says(length, size):
     assert plan.cell_at(QPointF(QPoint(0, 0))) is None
 
 
+@pytest.mark.parametrize("size", [300, 420, 640])
+def test_every_column_is_named_slanted_where_names_are_wider_than_cells(qapp, size):
+    tokens = ("Your", "journey", "starts", "with", "one", "step")
+    reading = Reading("cpu", "float64", 1.0, "clean", length=6, moved=np.zeros((6, 6)), hidden=np.eye(6, dtype=bool))
+    image = QImage(size, size, QImage.Format.Format_RGB32)
+    painter = WordPainter(image)
+    paint_leak_map(painter, QRectF(0, 0, size, size), reading, LIGHT, tokens)
+    painter.end()
+    plan = LeakPlan.of(QRectF(0, 0, size, size), reading, tokens)
+    above = [text for text, ink in painter.words if ink.boundingRect().bottom() < plan.cells.top()]
+    assert {*tokens} <= {*above}
+    assert overlapping(painter.words) == []
+    assert outside(painter.words, (size, size), 0) == []
+    assert plan.slanted == (size < 420)
+
+
 def test_check_writes_the_map(tmp_path, capsys):
     path = tmp_path / "leak.png"
     assert cli.run(["check", f"{FILE}:NotDivided", "--length", "8", "--dtype", "float32", "--image", str(path)]) == 1
@@ -388,6 +405,8 @@ def test_check_writes_the_map(tmp_path, capsys):
     reds = sum(picture.pixelColor(x, y).red() > picture.pixelColor(x, y).blue() + 60
                for x in range(0, 1200, 8) for y in range(0, 1300, 8))  # fmt: skip
     assert reds > 1000
+    with pytest.raises(SpecError, match="it shows what attnviz check found in a module, which is not in the picture"):
+        opening.read(path)
     assert cli.run(["check", f"{FILE}:Raises", "--length", "8", "--image", str(tmp_path / "none.png")]) == 3
     assert "there is no picture" in capsys.readouterr().err
     assert not (tmp_path / "none.png").exists()

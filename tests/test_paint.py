@@ -13,6 +13,7 @@ from attnviz import colour
 from attnviz.figure import cells, colour_bars, layout, marks, paint, peeking
 from attnviz.figure.fitting import fitted
 from attnviz.figure.fonts import draw_text, elided, load_fonts, sized, text_width, undrawable
+from attnviz.figure.labels import text_ems
 from attnviz.frames import CellClass, Counts, Finished, Frame, Outline, Scale, StageShape
 from attnviz.session import Cell, Picture
 from attnviz.spec import (
@@ -181,6 +182,7 @@ def test_numbers_come_with_cells_that_hold_them():
         (0.4833, 2, ".48"), (0.4833, 4, ".4833"), (1.0, 2, "1"), (0.0, 4, "0"), (-0.5, 2, "−.50"),
         (12.3456, 2, "12.35"),
         (-1.25, 6, "−1.250000"), (-np.inf, 2, "−∞"), (np.inf, 2, "∞"), (0.001, 2, ".00"), (0.9999, 2, "1.00"),
+        (-1.7e308, 2, "−1.7e308"), (3e38, 4, "3e38"), (1e14, 1, "100000000000000.0"),
     ],
 )  # fmt: skip
 def test_numbers_are_written_without_a_leading_zero(value, decimals, text):
@@ -578,6 +580,27 @@ def test_a_character_of_no_font_is_a_box_with_its_code_point():
         assert text_width(sized(30), char) > QFontMetricsF(sized(15)).horizontalAdvance(code)
     assert written("\U0010fffd").tobytes() != written("\U0010fffc").tobytes()
     assert undrawable(sized(30), "e\u0301\u200d\ufe0f") == ()
+
+
+@pytest.mark.parametrize("text", ["b", "NOHQ", "æ&ß", "\U00020000", "\ue000", "\x80a", "猫\ue000"])
+@pytest.mark.parametrize("pixels", [6, 9, 12, 22])
+def test_names_have_the_room_that_they_take_boxes_too(qapp, text, pixels):
+    load_fonts()
+    assert text_width(sized(pixels), text) <= text_ems(text) * pixels
+
+
+def test_a_letter_with_hundreds_of_accents_stands_on_nothing_above_it(qapp):
+    load_fonts()
+    image = QImage(100, 200, QImage.Format.Format_RGB32)
+    image.fill(0)
+    painter = QPainter(image)
+    painter.setFont(sized(20))
+    painter.setPen(QColor("white"))
+    draw_text(painter, QRectF(0, 160, 100, 40), Qt.AlignmentFlag.AlignHCenter, "a" + "\u0301\u200d" * 200)
+    painter.end()
+    rows = np.frombuffer(image.constBits(), np.uint32).reshape(200, 100)
+    assert rows[140:].max() > rows[:100].max()
+    assert rows[:100].min() == rows[:100].max()
 
 
 def test_long_text_ends_in_an_ellipsis_within_its_room():

@@ -8,14 +8,19 @@ import msgspec
 import numpy as np
 import pytest
 from paper_words import outside, over_maps, overlapping, painted
+from PySide6.QtGui import QImage, QPainter
 
 from attnviz import colour
 from attnviz.engine import Engine
 from attnviz.figure.cells import with_grounds
+from attnviz.figure.matrix_map import matrix_of, paint_map, place_of
+from attnviz.figure.places import Box
 from attnviz.figure.studies import drawing_of
+from attnviz.figure.studies.names import short_number
+from attnviz.figure.styles import DARK, LIGHT, PRINT
 from attnviz.figure_questions import question_of
 from attnviz.figures import PARTS, Figure
-from attnviz.frames import CellClass, Outline, shown_class
+from attnviz.frames import CellClass, Outline, Scale, shown_class
 from attnviz.questions.exam import ExamQuestion
 from attnviz.questions.forms import FormsQuestion
 from attnviz.questions.gallery import GalleryQuestion
@@ -111,6 +116,11 @@ def pixels_of(image):
     return np.frombuffer(image.constBits(), np.uint32).reshape(image.height(), image.width()).copy()
 
 
+@pytest.mark.parametrize(("value", "words"), [(0.8, "0.80"), (0.83, "0.83"), (-0.5, "−0.50"), (0, "0"), (3e-8, "3e−8")])
+def test_numbers_below_1_have_two_decimals_alike(value, words):
+    assert short_number(value) == words
+
+
 @pytest.mark.parametrize(("size", "theme"), [("slide", "dark"), ("column", "print")])
 @pytest.mark.parametrize("name", [name for name in FIGURES if name not in ("future-share", "forms", "leaks")])
 def test_a_cells_middle_has_the_colour_of_the_answers_number(qapp, name, size, theme):
@@ -145,6 +155,52 @@ def matrix_cells_agree(matrix, place, pixels, margin, style):
         assert pixels[y, x] == expected[row, col], (row, col)
         count += 1
     return count or int(matrix.shows_red)
+
+
+@pytest.mark.parametrize("size", [(1920, 1080), (1280, 720), (640, 400), (500, 260), (420, 300)])
+def test_all_matrices_of_both_forms_say_their_shapes_or_none(qapp, size):
+    paper = Paper(width=size[0], height=size[1])
+    figure = msgspec.structs.replace(FIGURES["heads-study"], parts=("forms",), paper=paper)
+    drawing = drawing_of(figure, answered("heads-study"), outlined("heads-study"))
+    said = " ".join(text for text, _ in painted(drawing)[1])
+    assert (said.count("3×2"), said.count("3×4")) in ((6, 3), (0, 0))
+    if size[0] >= 1280:
+        assert "3×2" in said
+        ((_, box),) = drawing._plan.placed
+        assert box.height > 0.5 * size[1]  # the room is used
+
+
+@pytest.mark.parametrize("width", [1004, 1280, 2008])
+def test_the_rounds_own_row_is_named_on_paper(qapp, width):
+    """Where there is no room for all names too: the map's frame tells of this row."""
+    figure = Figure(shows="rounds", spec=JOURNEY)
+    *_, answer = answers(question_of(figure))
+    for n, token in (2, "journey"), (6, "step"):
+        paper = Paper(width=width, height=709, dpi=300.0, theme="print")
+        drawing = drawing_of(msgspec.structs.replace(figure, row=n - 1, paper=paper), answer)
+        ((_, place),) = drawing.maps
+        _, words, margin = painted(drawing)
+        beside = [text for text, ink in words if ink.boundingRect().right() < margin + place.x]
+        assert token in beside
+        assert place.width > 0.2 * 1004
+
+
+@pytest.mark.parametrize("style", [LIGHT, DARK, PRINT])
+def test_pale_cells_are_no_masks_ground_in_grey_either(qapp, style):
+    values = np.linspace(0, 1, 16).reshape(4, 4)
+    plain = np.full((4, 4), int(CellClass.ORDINARY), np.uint8)
+    matrix = matrix_of(values, plain, scale=Scale(0.0, 1.0), numbers=False, faded=4)
+    image = QImage(200, 200, QImage.Format.Format_RGB32)
+    image.fill(style.card)
+    painter = QPainter(image)
+    place = place_of(Box(0, 0, 200, 200), matrix)
+    paint_map(painter, place, matrix, style)
+    painter.end()
+    x, y, side, _ = place.map_rect
+    for row, col in np.ndindex(4, 4):
+        pale = image.pixel(int(x + (col + 0.5) * side / 4), int(y + (row + 0.5) * side / 4))
+        assert colour.contrast(pale, style.masked.rgb()) > 1.25
+        assert colour.contrast(pale, style.card.rgb()) > 1.25
 
 
 def test_the_sheet_knows_what_it_has_no_room_for(qapp):

@@ -195,7 +195,7 @@ def test_a_part_of_a_long_map_is_exact_and_said_where_it_is_not(engine):
     ("arguments", "words"),
     [
         (["--shows", "gallery", "--rows", "6:9"], "--rows begins at 6, but the map has 6: begin below that"),
-        (["--shows", "gallery", "--stage", "context", "--cols", "7:"], "--cols begins at 7, but the map has 6"),
+        (["--shows", "gallery", "--cols", "7:"], "--cols begins at 7, but the map has 6"),
         (["--shows", "a-b", "--beside", "mask=none", "--cols", "6:"], "--cols begins at 6, but the map has 6"),
         (["--shows", "difference", "--beside", "text=a b c", "--rows", "4:9"], "A has 6 queries and 6 keys, B 3 qu"),
         (["--shows", "difference", "--beside", "text=a b c", "--rows", "7:9"], "A has 6 queries and 6 keys, B 3 qu"),

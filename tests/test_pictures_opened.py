@@ -1,6 +1,7 @@
 """Pictures of studies opened in the window: the page's controls say what was asked, and it is answered again."""
 
 import pytest
+from msgspec.structs import replace
 from paper_drawings import drawing_of
 from PySide6.QtCore import QSettings
 from taught import settle
@@ -67,10 +68,12 @@ def test_every_studys_picture_brings_its_question_back(program, qtbot, tmp_path)
     page = asked("difference", pair, OPEN, beside=WORDS)  # the figure's view shows another stage
     assert (page.answered.a, page.answered.b, page.answered.stage) == (OPEN, WORDS, "scores")
     assert (page.answered.head, page.head.currentIndex()) == (2, 2)
+    assert (page.way.buttons["difference"].isChecked(), page.difference.isVisibleTo(page._maps)) == (True, True)
     page.swap.click()
     swapped = CompareQuestion.of(WORDS, OPEN, "weights", 0, 99)
     page = asked("a-b", swapped, OPEN, beside=WORDS)  # drawn while A and B were swapped
     assert (page.answered.a, page.answered.b, page.answered.head) == (WORDS, OPEN, 0)
+    assert (page.way.buttons["side"].isChecked(), page.a.isVisibleTo(page._maps)) == (True, True)
     page = asked("heads-study", None)
     assert page.answered == question_of(Figure(shows="heads-study", spec=WORDS))
     page = asked("rounds", RoundsQuestion.of(WORDS, 2), suffix=".svg")
@@ -138,6 +141,10 @@ def test_the_window_begins_with_a_pictures_question(qtbot, tmp_path, monkeypatch
 def test_what_moves_in_an_animation_is_the_page_that_opens():
     moved = opening.of_figure(Figure(spec=WORDS, view=View(head=1), animates="rounds"))
     assert (moved.page, moved.question) == ("rounds", RoundsQuestion.of(WORDS, 1))
+    drawn = Figure(spec=DROPPED, animates="re-rolls")
+    assert opening.of_figure(drawn).view.stage == "dropped_weights"  # the one in which something moves
+    late = replace(drawn, view=View(stage="context"))
+    assert opening.of_figure(late).view.stage == "context"
     other = Figure(spec=DROPPED, shows="dropout", question=DropoutQuestion(spec=DROPPED, draws=3), animates="exam")
     assert opening.of_figure(other).question == ExamQuestion(masks=EXAM_MASKS)
     assert opening.of_figure(other).page == "exam"

@@ -1,5 +1,6 @@
 """Plots and small maps: every number at its place, no word over another or outside, readable in both themes."""
 
+import dataclasses
 import itertools
 import math
 
@@ -131,6 +132,50 @@ def test_a_line_without_room_for_its_words_is_told_in_the_legend(qapp, monkeypat
     lines = tuple(Mark(1 + n / 100, f"line {n}", upright=True) for n in range(12))
     said = [text for text, _, _ in words_of(monkeypatch, Plot(marks=lines, x_range=(0.0, 2.0), y_range=(0.0, 1.0)))]
     assert {f"line {n}" for n in range(12)} <= set(said)
+
+
+FLOOR = Mark(2.0, "nobody honest gets below 2", brief="guessing: 2")
+
+
+@pytest.mark.parametrize(
+    ("curves", "words", "above"),
+    [
+        ([Curve([0, 9], [2.0, 2.0])], FLOOR.label, True),
+        ([Curve([0, 9], [2.0, 2.0]), Curve([0, 9], [2.6, 2.6])], FLOOR.label, False),
+        ([Curve([0, 9], [2.6, 2.6]), Curve([0, 4, 9], [1.8, 1.4, 1.8], dots=True)], FLOOR.brief, None),
+    ],
+)
+def test_words_of_a_line_stand_where_no_curve_runs(qapp, monkeypatch, curves, words, above):
+    """Above it or below, else in the legend; the same in a picture where the curves are still to come."""
+    load_fonts()
+    for plot in (Plot(curves=tuple(curves)), Plot(to_come=tuple(curves))):
+        plot = dataclasses.replace(plot, marks=(FLOOR,), x_range=(0.0, 9.0), y_range=(0.0, 8.0))  # noqa: PLW2901
+        own, _ = middle_of(monkeypatch, plot, (420, 230))
+        ((said, letters, _),) = [one for one in words_of(monkeypatch, plot) if one[0] in (FLOOR.label, FLOOR.brief)]
+        assert said == words
+        if above is None:
+            assert letters.bottom() < own.area.top()
+        else:
+            assert (letters.center().y() < own._y(2.0)) == above
+            for curve in plot.curves:
+                assert not letters.top() <= own._y(curve.y[0]) <= letters.bottom()
+
+
+@pytest.mark.parametrize("apart_by", [0.0, 0.1, 0.33, 1.0])
+def test_words_of_upright_lines_are_crossed_by_none_and_lie_over_no_bar(qapp, monkeypatch, apart_by):
+    load_fonts()
+    marks = Mark(1.0, "expected 1.00", upright=True), Mark(1 + apart_by, "this draw 1.33", upright=True)
+    plot = Plot(bars=(Bars([0, 0.8, 1.4, 2], [0.9, 0.0, 0.9]),), marks=marks, x_range=(0.0, 2.0), y_range=(0.0, 1.0))
+    own, _ = middle_of(monkeypatch, plot, (420, 230))
+    said = [(text, letters) for text, letters, _ in words_of(monkeypatch, plot) if " " in text]
+    assert len(said) == 2
+    (_, one), (_, other) = said
+    assert not one.intersects(other)
+    bars = [box for bars in plot.bars for box in own._bar_boxes(bars)]
+    for _, letters in said:
+        if letters.top() > own.area.top():
+            assert not any(letters.left() <= own._x(mark.at) <= letters.right() for mark in marks)
+            assert not any(bar.intersects(letters) for bar in bars)
 
 
 def middle_of(monkeypatch, plot, size):

@@ -16,7 +16,7 @@ from attnviz.figure.row_plot import kinds_of, peeking_of, row_plot
 from attnviz.figure.row_sheet import _before_words
 from attnviz.figures import Figure
 from attnviz.frames import CellClass, RowStages, RowStory
-from attnviz.spec import Lesson, PadLeft, Paper, RandomEmbeddings, RandomQK, edited, make_spec
+from attnviz.spec import Lesson, PadLeft, Paper, RandomEmbeddings, RandomQK, TypedScores, edited, make_spec
 
 pytestmark = pytest.mark.usefixtures("qapp")
 
@@ -158,6 +158,13 @@ def test_without_numbers_signs_stay(tmp_path, engine):
     figure = replace(FEW, paper=replace(FEW.paper, real_text=True, numbers=False, legend=False))
     words = words_of(tmp_path / "a.svg", figure, engine)
     assert {"×", "∅"} <= set(words)
+
+
+def test_scores_near_the_largest_of_float64_are_told_shortly(tmp_path, engine):
+    spec = make_spec(TypedScores(scores=((1.7e308, -1.7e308), (0.0, 1.0))), dtype="float64", mask="none")
+    figure = replace(FEW, spec=spec, row=0, paper=replace(FEW.paper, real_text=True))
+    words = words_of(tmp_path / "a.svg", figure, engine)
+    assert {"1.7e308", "−1.7e308"} <= set(words)
 
 
 def test_a_row_of_nan_is_told(tmp_path, engine):

@@ -2,7 +2,9 @@
 
 import math
 import os
+import re
 import string
+import tomllib
 from pathlib import Path
 from random import Random
 
@@ -19,9 +21,13 @@ from attnviz.figure_questions import question_of
 from attnviz.figures import ANIMATES, PARTS, SHOWS, Figure
 from attnviz.files import FileProblem
 from attnviz.lesson_files import scene
+from attnviz.options.used import TAKES
 from attnviz.questions.dropout import DropoutQuestion
-from attnviz.scene_files import MAX_BYTES, SceneProblem, built_in, deck_text, names, parse, place_in, read
+from attnviz.scene_files import MAX_BYTES, MOST_TOLD, SceneProblem, built_in, deck_text, names, parse, place_in, read
+from attnviz.scene_files.keys import KEY_OF
 from attnviz.spec import (
+    JOINT_STAGES,
+    QUERY_KEY_STAGES,
     MaskFile,
     Paper,
     QKFile,
@@ -29,6 +35,7 @@ from attnviz.spec import (
     Text,
     TypedScores,
     View,
+    edited,
     make_spec,
     stages_of,
     to_json,
@@ -89,8 +96,11 @@ def test_a_deck_becomes_figures_with_what_holds_for_all():
         ("heads = 4.0", "heads = 4"),
         ('size = "8.5x6cm"', 'size = "85x60mm@300dpi"'),
         ("d-out = 8\nmask-shape = 'window:2'", 'd_out = 8\nmask_shape = "window:2"'),
-        ('beside = { train = true, dropout = 0.5 }', "[figure.beside]\ndropout = 0.5\ntrain = true"),
-        ('beside = { num-kv-heads = 1 }', "beside = { kv-heads = 1 }"),
+        (
+            'shows = "a-b"\nbeside = { train = true, dropout = 0.5 }',
+            'shows = "a-b"\n[figure.beside]\ndropout = 0.5\ntrain = true',
+        ),
+        ('shows = "row"\nbeside = { num-kv-heads = 1 }', 'shows = "row"\nbeside = { kv-heads = 1 }'),
     ],
 )  # fmt: skip
 def test_a_value_may_be_said_in_several_ways(keys, same):
@@ -138,7 +148,7 @@ def test_files_are_those_beside_the_deck(tmp_path):
         ('{ mask = "none" }', '{ maks = "none" }', 15, "beside has an unknown key 'maks': did you mean mask?"),
         ('{ mask = "none" }', '{ heads = 0 }', 15, "heads is 0: give a whole number"),
         ('{ mask = "none" }', '"none"', 15, 'give a table, such as beside = { mask = "none" }'),
-        ('beside = { mask = "none" }\n', "", 12, "difference compares two states"),
+        ('beside = { mask = "none" }\n', "", 12, 'the other one, such as beside = { mask = "none" }'),
         ("rows = [0, 2]", "rows = [2, 2]", 16, "rows is 2:2: the end must lie beyond the start"),
         ("rows = [0, 2]", "rows = [0]", 16, "give the first one and the end, such as [0, 64]"),
         ("rows = [0, 2]", f'size = "{"9" * 400}x9"', 16, "a side has at most 32,767 pixels"),
@@ -155,6 +165,11 @@ def test_files_are_those_beside_the_deck(tmp_path):
         ("rows = [0, 2]", 'step = "9.9"', 16, "step belongs to lesson: give that too"),
         ("rows = [0, 2]", 'head = 7', 16, "heads count from 0"),
         ("rows = [0, 2]", 'ask = { draws = 3 }', 16, "compare is not asked for draws"),
+        ("rows = [0, 2]", "row = 1", 16, "row is for shows heads, gallery, row, dropout, rounds, not difference"),
+        ("rows = [0, 2]", 'animate = "stages"', 16, "animate is for a GIF, but file is '02-difference.svg'"),
+        ("rows = [0, 2]", 'stage = "masked_scores"', 16, "B has no stage masked_scores"),
+        ('beside = { mask = "none" }', 'beside = { file = "a.png" }', 15, "unknown key 'file': did you mean fill?"),
+        ('theme = "light"', 'file = "a.png"', 4, "file is of one figure: write it below [[figure]]"),
         ('"light"', '"lite"', 4, "theme is 'lite'"),
         ("02-difference.svg", "01-NO-mask.png", 13, "but the figure of line 6 has this name too"),
         ("[[figure]]\nfile = \"02", "[[figur]]\nfile = \"02", 12, "unknown key 'figur'"),
@@ -174,6 +189,40 @@ def test_what_is_wrong_is_told_with_its_line(old, new, line, words):
     assert str(problem.value).startswith(f"deck.toml, line {line}: ")
     assert words in str(problem.value)
     assert "\n" not in str(problem.value)
+
+
+def test_all_mistakes_of_a_deck_are_told_at_once():
+    """One run names what one would otherwise find in as many."""
+    figures = (
+        'titel = "A"\nheads = 2.5', 'stage = "nope"', 'shows = "difference"', 'mask = "none"', 'norm = "unit"',
+    )  # fmt: skip
+    deck = "[all]\nseed = 3\n" + "".join(f'[[figure]]\nfile = "{n}.png"\n{keys}\n' for n, keys in enumerate(figures))
+    with pytest.raises(SceneProblem) as problem:
+        parse(deck.replace("4.png", "3.png"), "deck.toml", Path())
+    told = [problem.value, *problem.value.others]
+    words = ("unknown key 'titel'", "whole number", "stage is 'nope'", "say what differs", "has this name too")
+    assert [one.line for one in told] == [5, 6, 9, 10, 17]
+    assert all(word in str(one) for one, word in zip(told, words, strict=True))
+    with pytest.raises(SceneProblem) as problem:  # what holds for all is wrong once
+        parse(deck.replace("seed = 3", 'stage = "nope"'), "deck.toml", Path())
+    assert [one.line for one in problem.value.others].count(2) == 0
+    many = "".join(f'[[figure]]\nfile = "{n}.png"\nx = 1\n' for n in range(MOST_TOLD + 5))
+    with pytest.raises(SceneProblem) as problem:
+        parse(many, "deck.toml", Path())
+    assert len(problem.value.others) == MOST_TOLD - 1
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("none", 'write "none"'), ("{ mask = none }", 'write "none"'), ("8.5x6cm", 'write "8.5x6cm"'),
+        ("Without a mask # x", 'write "Without a mask"'), ('["a", b]', 'write "b"'), ("1:3", 'write "1:3"'),
+        ("True", "write true for True"), ("-", "Invalid value"), ('"a" b', "Expected newline"),
+    ],
+)  # fmt: skip
+def test_a_word_without_quotes_is_told(value, words):
+    with pytest.raises(SceneProblem, match=f"line 3: this is not TOML: .*{re.escape(words)}"):
+        one(f"mask = {value}")
 
 
 def test_files_that_are_no_deck_are_told(tmp_path):
@@ -238,20 +287,38 @@ def test_a_link_that_leads_out_is_refused(tmp_path):
 
 @st.composite
 def figures(draw):
-    spec, shows = draw(specs()), draw(st.sampled_from(SHOWS))
-    heads = tuple(draw(st.lists(st.integers(0, spec.num_heads - 1), unique=True)))
-    head = None if heads else draw(st.none() | st.integers(0, spec.num_heads - 1))
+    """Figures that have what their kind can show, and no more: the rest is refused."""
+    shows = draw(st.sampled_from(SHOWS))
+    animates = draw(st.sampled_from(ANIMATES if shows == "heads" else ["nothing"]))
+    kind = animates if animates in SHOWS else shows
+    has = {field for field, kinds in TAKES.items() if kind in kinds}
+    own = kind in ("exam", "future-share", "forms")  # numbers of their own
+    spec = make_spec() if own else draw(specs())
+    stages = [stage for stage in stages_of(spec) if stage in QUERY_KEY_STAGES or shows == "heads"]
+    still = "stage" in has and animates == "nothing"
+    stage = draw(st.sampled_from(stages)) if still else "weights"
+    one = has & {"head", "heads"} and stage not in JOINT_STAGES
+    heads = tuple(draw(st.lists(st.integers(0, spec.num_heads - 1), unique=True, max_size=9 if kind == "heads" else 1)))
+    heads = heads if one else ()
+    head = draw(st.none() | st.integers(0, spec.num_heads - 1)) if one and not heads else None
     view = View(
-        stage=draw(st.sampled_from(stages_of(spec))), head=head, rows=draw(spans), cols=draw(spans),
-        norm=draw(st.sampled_from(["auto", "unit"])), pooling=draw(st.sampled_from(["max", "share"])),
+        stage=stage, head=head, **{name: draw(spans) for name in ("rows", "cols") if name in has},
+        norm=draw(st.sampled_from(["auto", "unit"])) if "norm" in has else "auto",
+        pooling=draw(st.sampled_from(["max", "share"])) if "pooling" in has else "max",
     )  # fmt: skip
-    beside = draw(specs()) if shows in ("a-b", "difference") or draw(st.booleans()) else None
-    parts = draw(st.lists(st.sampled_from(PARTS[shows]), unique=True)) if shows in PARTS else []
+    other = st.just(edited(spec, dtype="float64")) | (specs() if shows != "row" else st.none())
+    other = other.filter(lambda other: other is None or stage in ("weights", *stages_of(other)))
+    beside = draw(other) if "beside" in has else None
+    parts = draw(st.lists(st.sampled_from(PARTS[kind]), unique=True)) if kind in PARTS else []
+    paper = draw(papers)
+    if "bound" not in has:
+        paper = msgspec.structs.replace(paper, bound=None)
+    moving = (
+        {"frames": draw(st.integers(1, 500)), "seconds": draw(st.floats(0.02, 600))} if animates != "nothing" else {}
+    )
     return Figure(
-        parts=tuple(parts),
-        spec=spec, view=view, paper=draw(papers), shows=shows, heads=heads, row=draw(st.none() | st.integers(0, 99)),
-        beside=beside, animates=draw(st.sampled_from(ANIMATES)), frames=draw(st.integers(1, 500)),
-        seconds=draw(st.floats(0.02, 600)),
+        parts=tuple(parts), spec=spec, view=view, paper=paper, shows=shows, heads=heads,
+        row=draw(st.none() | st.integers(0, 99)) if "row" in has else None, beside=beside, animates=animates, **moving,
     )  # fmt: skip
 
 
@@ -264,7 +331,7 @@ def is_all_in_it(figure):
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much], max_examples=100)
 @given(st.lists(figures().filter(is_all_in_it), min_size=1, max_size=3), st.booleans())
 def test_every_figure_survives_a_deck(figures, explained):
-    text = deck_text({f"{n}.png": figure for n, figure in enumerate(figures)}, "A deck", explained=explained)
+    text = deck_text({f"{n}.gif": figure for n, figure in enumerate(figures)}, "A deck", explained=explained)
     assert figures_of(text) == figures
 
 
@@ -272,9 +339,18 @@ def test_questions_and_files_survive_a_deck(tmp_path):
     np.savez(tmp_path / "a.npz", queries=np.ones((2, 3, 4), np.float32), keys=np.ones((2, 3, 4), np.float32))
     np.save(tmp_path / "m.npy", np.tri(3, dtype=bool))
     named = TypedScores(scores=((1.0, -math.inf), (0.1, 2.0)), tokens=("a,b", 'c"\\\n\0\t猫'))
+    said = {"beside": 'beside = { mask = "none" }', "row": "row = 1"}
     asked = [
-        one(f'shows = "{shows}"\nbeside = {{ mask = "none" }}\nrow = 1\ndropout = 0.5')
-        for shows in SHOWS[2:]
+        one(
+            "\n".join(
+                [
+                    f'shows = "{shows}"',
+                    "dropout = 0.5",
+                    *(keys for field, keys in said.items() if shows in TAKES[field]),
+                ]
+            )
+        )
+        for shows in SHOWS[1:]
         if shows != "row"
     ]
     written = [msgspec.structs.replace(figure, question=question_of(figure)) for figure in asked]
@@ -297,6 +373,15 @@ def test_a_deck_says_what_differs_and_what_else_can_be_set():
     assert {"theme", "size", "stage", "dropout", "step", "beside", "ask"} <= keys
     assert "mask" not in keys
     assert "--" not in rest
+
+
+def test_what_else_can_be_set_is_whole_and_can_be_copied():
+    text = deck_text({"1.png": Figure()}, explained=True)
+    told = {line[2:].split()[0] for line in text.splitlines() if re.match(r"# \S+ {2,}\S", line)}
+    assert told | {"lesson"} == set(KEY_OF.values())
+    examples = re.findall(r"{ (\S+ = \S+) }", text)
+    assert [tomllib.loads(example) for example in examples] == [{"mask": "none"}, {"draws": 100}]
+    assert "heads-study" in text  # not parted at its hyphen
 
 
 def test_half_a_character_cannot_be_in_a_deck():

@@ -70,7 +70,8 @@ def test_a_deck_gives_the_same_bytes_however_it_is_made(qapp, deck, tmp_path, ca
     for name, jobs in ("one", 1), ("two", 2), ("again", 3), ("usual", None):
         assert cli_scene.render_deck(deck, tmp_path / name, jobs=jobs) == 0
     told = capfd.readouterr().err.splitlines()
-    assert len(told) == 4 * 8
+    assert len(told) == 4 * 9
+    assert told[8] == "attnviz: n.csv: rows is 2:99, but the map ends at 6: drawn as 2:6"
     assert told[0] == "attnviz: 1 of 8: 01 猫 吃 鱼.png"
     assert not any(thread.name.startswith("attnviz-deck") for thread in threading.enumerate())
     one = made(tmp_path / "one")
@@ -101,6 +102,17 @@ def attnviz(*arguments, folder, **settings):
         [sys.executable, "-m", "attnviz", *arguments], cwd=folder, capture_output=True, text=True, check=False,
         env={**os.environ, "PYTHONPATH": str(Path(cli.__file__).parents[2])}, **settings,
     )  # fmt: skip
+
+
+def test_mistakes_are_lines_before_anything_is_drawn(tmp_path, capfd):
+    deck = tmp_path / "d.toml"
+    deck.write_text('[[figure]]\nfile = "1.png"\nstage = "nope"\n[[figure]]\nfile = "2.png"\nmask = "nine"\n')
+    with pytest.raises(scene_files.SceneProblem, match="2 mistakes; nothing is drawn"):
+        cli_scene.render_deck(deck, tmp_path / "out")
+    one, other = capfd.readouterr().err.splitlines()
+    assert one.startswith("attnviz: d.toml, line 3: stage is 'nope'")
+    assert other.startswith("attnviz: d.toml, line 6: mask is 'nine'")
+    assert not (tmp_path / "out").exists()
 
 
 def test_what_fails_is_told_at_the_end_and_the_others_are_made(qapp, tmp_path, capfd):

@@ -110,6 +110,19 @@ def test_unknown_names_are_answered_with_those_there_are(attnviz_window):  # noq
         ("layout", ("wide",), "there is no layout 'wide': there are learn, test, explore"),
         ("lesson", ("cat",), "there is no lesson 'cat': there are"),
         ("lesson", ("journey", "9.9"), "there is no step '9.9': there are"),
+        ("press", (3,), "3 is no key"),
+        ("click", (["x"],), r"there is no button in sight \['x'\]"),
+        ("set", ("head", "a"), "head is 'a'"),
+        ("set", ("rows", 3), "rows is 3"),
+        ("set", ("source", "a"), "source is 'a'"),
+        ("set", ("num_heads", None), "num_heads"),
+        ("lesson", (3,), "there is no lesson 3: there are"),
+        ("lesson", ("journey", 3), "there is no step 3: there are"),
+        ("select", (1.5,), r"cell \(1.5, None\) is not there"),
+        ("select", (0, 1.0), r"cell \(0, 1.0\) is not there"),
+        ("select", ("a",), r"cell \('a', None\) is not there"),
+        ("save", (3,), "path is '3': a screenshot is a PNG"),
+        ("image", (["map"],), "there is no part"),
         ("select", (7, 0), r"cell \(7, 0\) is not there: rows count from 0 to 2"),
         ("click", ("Buy",), "there is no button in sight 'Buy'"),
         ("image", ("cellar",), "there is no part 'cellar': there are window, map"),
@@ -151,6 +164,40 @@ def test_everything_is_as_it_was_afterwards(qapp, monkeypatch):
     assert qapp.styleSheet() == "QLabel { color: red }"
     qapp.setStyleSheet("")
     assert not [widget for widget in QApplication.topLevelWidgets() if widget.isVisible()]
+
+
+def test_windows_of_two_themes_do_not_spoil_each_other(attnviz_window):  # noqa: F811
+    light = attnviz_window(text="a b", heads=2)
+    light.select(1, 1)
+    before = light.image()
+    dark = attnviz_window(text="a b", heads=2, theme="dark")
+    dark.select(1, 1)
+    also = dark.image()
+    assert light.image() == before != also
+    assert dark.image() == also
+    light.press("Left")  # which is the key of the one that is told, not of the last that was opened
+    assert light.program.session.snapshot().selected == Cell(1, 0)
+    assert dark.program.session.snapshot().selected == Cell(1, 1)
+    dark.press("Ctrl+D")
+    assert dark.image() == before
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "sentence"),
+    [
+        ({"spec": 3}, TypeError, "spec is of type int: give a spec, or a dict"),
+        ({"size": (1280.5, 800)}, ValueError, r"size is \(1280.5, 800\): give \(width, height\) in whole pixels"),
+        ({"size": (-5, 10)}, ValueError, "size is -5x10: give a width and a height of at least"),
+        ({"size": "wide"}, ValueError, "size is 'wide': give"),
+        ({"timeout": float("nan")}, ValueError, "timeout is nan: give seconds, 0 or more"),
+        ({"timeout": "5"}, ValueError, "timeout is '5'"),
+        ({"text": "a", "head": "x"}, ValueError, "head is 'x'"),
+        ({"text": 3}, ValueError, "text is 3"),
+    ],
+)
+def test_what_no_window_can_be_opened_with(given, error, sentence):
+    with pytest.raises(error, match=sentence):
+        open_window(**given).__enter__()
 
 
 def test_a_theme_or_an_option_that_is_not_there():

@@ -102,6 +102,11 @@ def test_save_writes_what_the_name_asks_for_and_both_open_again(qtbot, open_wind
     program.window.actions_by_name["save"].trigger()  # the name is whole now, but was not when it was asked about
     assert "mine.json is there already" in program.session.snapshot().failure.sentence
     assert asked[-1][2] == str(tmp_path / "attention.attnviz")
+    long = str(tmp_path / ("x" * 250))  # a name that the dialog takes and that is too long with its ending
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_said: (long, "Session (*.attnviz)"))
+    with qtbot.waitSignal(program.jobs.ended, timeout=20_000) as ended:
+        program.window.actions_by_name["save"].trigger()
+    assert "the name is too long" in ended.args[1]
 
 
 def test_a_spec_leaves_a_pinned_and_a_session_without_one_lets_it_go(qtbot, open_window, tmp_path):

@@ -10,7 +10,8 @@ from made_pictures import picture_of, snapshot_of
 from attnviz import cli, rendering
 from attnviz.cli.study import SpecOptions, study_command
 from attnviz.engine import Engine
-from attnviz.figure.studies.dropout import sums_plot
+from attnviz.figure.studies.dropout import contents_of, no_curve_words, sums_plot
+from attnviz.figures import Figure
 from attnviz.frames import CellClass, RowQuestion, Scale
 from attnviz.questions.dropout import DropoutQuestion, sums_deviation
 from attnviz.session import Cell, Snapshot
@@ -89,6 +90,26 @@ def test_sums_of_a_few_cells_are_counted_where_they_are(row, site, places):
     assert (np.diff(edges) > 0).all()
     assert plot.x_range[0] < edges[0] < edges[-1] < plot.x_range[1]  # no bar is cut
     assert not plot.curves
+
+
+def test_the_plot_names_theorys_mean_as_expected_and_the_draws_once():
+    answer = last_of(BOOK, row=2, draws=300)
+    plot = sums_plot(answer, 1.33)
+    assert [mark.label for mark in plot.marks] == ["expected 1.00", "this draw 1.33"]
+    assert plot.y_label == "draws, of 300"
+    assert [bars.label for bars in plot.bars] == [""]
+    assert no_curve_words(answer).endswith("at most 2³ = 8 values.")
+
+
+def test_a_figure_names_its_head_where_there_are_several():
+    one = Figure(shows="dropout", spec=BOOK, row=2)
+    assert not contents_of(one, last_of(BOOK, row=2, draws=30)).circumstances.startswith("head")
+    spec = edited(make_spec(Lesson(name="journey")), dropout=0.5)
+    for several in (
+        Figure(shows="dropout", spec=spec, heads=(1,)),
+        Figure(shows="dropout", spec=spec, question=DropoutQuestion.of(spec, 1, 0)),
+    ):
+        assert contents_of(several, last_of(spec, head=1, draws=30)).circumstances.startswith("head 1 · −∞ mask")
 
 
 def test_a_row_without_cells_has_one_bar():
@@ -237,7 +258,7 @@ def test_a_curve_stands_only_where_the_sum_takes_many_values(page):
     page.present(snapshot(BOOK, row=5))
     run(page)
     assert page.sums.plot.curves == ()
-    assert "the sum of 6 cells takes at most 2^6 = 64 values" in page.no_curve.text()
+    assert "the sum of 6 cells takes at most 2⁶ = 64 values" in page.no_curve.text()
     page.present(snapshot(make_spec(RandomQK(length=9), num_heads=1, dropout=0.5), row=6))
     run(page)
     (normal,) = page.sums.plot.curves

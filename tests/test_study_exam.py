@@ -1,11 +1,13 @@
 """The exam: training loss betrays nothing, the exam does; and the study leaves torch as it found it."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
+from attnviz.figure.studies.exam import maps_words
 from attnviz.questions.exam import EXAM_MASKS, ExamQuestion, exam_mask, exam_mask_of
 from attnviz.spec import Lesson, SpecError, make_spec
 from attnviz.studies import answers
@@ -47,6 +49,26 @@ def test_within_20_steps_the_stripe_lights_up(by_seed):
         stripe = none.weights[none.steps.tolist().index(20)].diagonal(1)
         assert stripe.min() > 0.5
         assert none.weights[0].diagonal(1).max() < 0.9
+
+
+def test_the_maps_words_are_of_what_is_drawn(by_seed):
+    """Of those who copy one alone looks one letter ahead."""
+    for answer in by_seed.values():
+        words = maps_words(answer, len(answer.curves[0].steps) - 1)
+        assert words.endswith(
+            "Looks at the next letter: no mask. At all later letters alike: fill 0. "
+            "At no later letter: multiply, three-step, −∞."
+        )
+        for curve in answer.curves:
+            later = [curve.weights[-1][row, row + 1 :] for row in range(5)]
+            if curve.mask == "none":
+                assert all(row[0] > 0.5 for row in later)
+            elif curve.mask == "fill-0":
+                assert all(np.ptp(row) == 0 and row.sum() > 0.5 for row in later)
+            else:
+                assert not any(row.any() for row in later)
+        assert "At later letters: no mask, fill 0." in maps_words(answer, 0)
+        assert "red" not in maps_words(replace(answer, curves=answer.curves[2:]), 0)
 
 
 def test_losses_are_what_a_row_alone_gives(by_seed):

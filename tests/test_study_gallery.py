@@ -153,6 +153,7 @@ def test_the_answer_says_limits_and_first_zeros():
 
 def test_a_row_without_a_finite_score_has_the_usual_fills():
     assert fills_for(-math.inf) == FILLS
+    assert fills_for(1.7e308) == FILLS  # of which no tenth is a number
 
 
 def test_what_the_dtype_makes_of_a_fill():

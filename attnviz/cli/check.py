@@ -37,7 +37,8 @@ def check_command(
     """The command ``check``. ``read_spec`` gives (spec, view) for the options of a spec, None where none is given."""
 
     @click.command(
-        "check", epilog="Exit status: 0 clean, 1 a leak in the code, NaN or not --against, 2 usage, 3 not tested.",
+        "check", short_help="Test whether attention leaks the future.",
+        epilog="Exit status: 0 clean, 1 a leak in the code, NaN or not --against, 2 usage, 3 not tested.",
         help="Test attention for leaks, on each device and in each dtype: a spec, an nn.Module class, a function that "
         "returns one, or a function x -> y.",
     )  # fmt: skip
@@ -45,9 +46,9 @@ def check_command(
     @click.option("--arg", "arguments", multiple=True, metavar="NAME=VALUE", help="An argument of the constructor.")
     @click.option("--call", type=click.Choice(["x", "self"]), help="self: pass the input as q, k and v.")
     @click.option("--against", metavar="FILE.py:NAME", help="Compare with another: outputs and gradients, in eps.")
-    @click.option("--gradient", is_flag=True, help="Ask the derivatives too: one line more.")
-    @click.option("--scale", "input_scale", type=float, default=1.0, help="Standard deviation of the inputs (1).")
-    @click.option("--timeout", type=click.FloatRange(0.1, 86_400), default=60.0, help="Seconds for one line (60).")
+    @click.option("--gradient", is_flag=True, help="Test the derivatives too, and print their line.")
+    @click.option("--scale", "input_scale", type=float, default=1.0, help="Standard deviation of inputs (default: 1).")
+    @click.option("--timeout", type=click.FloatRange(0.1, 86_400), default=60.0, help="Seconds a line (default: 60).")
     @click.option("--image", type=click.Path(path_type=Path), help="Write the map of who sees whom as a PNG.")
     @click.option("--strict", is_flag=True, help="A leak in the arithmetic is exit status 1 too.")
     @click.option("--lines", "as_lines", is_flag=True, hidden=True)
@@ -234,7 +235,7 @@ def _against(
 
 
 def _write_image(path: Path, target: str, answer: LeakAnswer, plan: Plan) -> None:
-    """The map of the finest dtype's reading, with what it says above. The one thing here that needs Qt."""
+    """The map of the finest dtype's reading, below the verdict on all. The one thing here that needs Qt."""
     reading = next((r for r in answer.readings if r.moved is not None), None)
     if reading is None:
         click.echo("attnviz: nothing could be read, so there is no picture", err=True)
@@ -245,11 +246,13 @@ def _write_image(path: Path, target: str, answer: LeakAnswer, plan: Plan) -> Non
 
     from attnviz.cli import check_words
     from attnviz.figure.leak_map import write_leak_image
+    from attnviz.figure.studies.leaks import looks_words, verdict_words
 
     application = QGuiApplication.instance() or QGuiApplication(["attnviz"])
-    said = check_words.summary(answer, plan.scale, check_words.CLEAN)
-    lines = [f"{target} · {reading.device} {reading.dtype} · {plan.length} tokens", said[0]]
-    write_leak_image(path, reading, lines)
+    verdict, _ = verdict_words(answer, plan.scale)
+    notes = [looks_words(answer), *check_words.scale_notes(answer, plan.scale)]
+    map_ = f"The map: {reading.device} {reading.dtype}, {plan.length} tokens."
+    write_leak_image(path, reading, (target, verdict), [note for note in (*notes, map_) if note])
     del application
 
 

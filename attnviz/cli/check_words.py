@@ -82,19 +82,7 @@ def summary(answer: LeakAnswer, scale: float, status: int) -> list[str]:
         said.append(
             f"The arithmetic of {', '.join(dict.fromkeys(arithmetic))} lets later tokens through; the code does not."
         )
-    tests: tuple[tuple[str, Callable[[Reading], bool]], ...] = (
-        ("leaks", lambda reading: reading.leaks), ("loses most of its digits", lambda reading: reading.lost_rows > 0),
-        ("turns NaN", lambda reading: reading.nan_rows > 0),
-    )  # fmt: skip
-    for words, test in tests:
-        first: dict[float, list[str]] = {}
-        for dtype in dict.fromkeys(reading.dtype for reading in answer.readings):
-            found = next((r for r in answer.readings if r.dtype == dtype and test(r)), None)
-            if found is not None and found.scale > scale:
-                first.setdefault(found.scale, []).append(dtype)
-        for larger, dtypes in sorted(first.items()):
-            factor = (larger / scale) ** 2
-            said.append(f"With inputs × {larger:g}, scores × {factor:,.10g}, it {words} in {', '.join(dtypes)}.")
+    said += scale_notes(answer, scale)
     rounds = " by more than rounding" if any(reading.verdict == "rounding" for reading in own) else ""
     changed = "a later token changes"
     if not all(hides_the_future(reading.hidden) for reading in own):
@@ -108,6 +96,25 @@ def summary(answer: LeakAnswer, scale: float, status: int) -> list[str]:
     }[status])  # fmt: skip
     if outcome(answer, scale) == "unclear":
         said[-1] = "Cannot tell: it moves, and it does not run in float64, which would say whether it is the code."
+    return said
+
+
+def scale_notes(answer: LeakAnswer, scale: float) -> list[str]:
+    """From which larger inputs on it leaks, loses digits or turns NaN, in sentences."""
+    said: list[str] = []
+    tests: tuple[tuple[str, Callable[[Reading], bool]], ...] = (
+        ("leaks", lambda reading: reading.leaks), ("loses most of its digits", lambda reading: reading.lost_rows > 0),
+        ("turns NaN", lambda reading: reading.nan_rows > 0),
+    )  # fmt: skip
+    for words, test in tests:
+        first: dict[float, list[str]] = {}
+        for dtype in dict.fromkeys(reading.dtype for reading in answer.readings):
+            found = next((r for r in answer.readings if r.dtype == dtype and test(r)), None)
+            if found is not None and found.scale > scale:
+                first.setdefault(found.scale, []).append(dtype)
+        for larger, dtypes in sorted(first.items()):
+            factor = (larger / scale) ** 2
+            said.append(f"With inputs × {larger:g}, scores × {factor:,.10g}, it {words} in {', '.join(dtypes)}.")
     return said
 
 

@@ -19,7 +19,8 @@ def code_command(
     """The command ``code``. ``read_spec`` gives (spec, view) for the options of a spec, None where none is given."""
 
     @click.command(
-        "code", help=f"Print a Python script of at most {MOST_LINES} lines that computes a stage and prints its "
+        "code", short_help="Print a Python script that gives the same numbers.",
+        help=f"Print a Python script of at most {MOST_LINES} lines that computes a stage and prints its "
         "numbers, with torch and the standard library alone.",
     )  # fmt: skip
     @click.option("--output", type=click.Path(path_type=Path), help="Write the script to this file instead.")

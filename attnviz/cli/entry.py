@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import signal
 import sys
@@ -71,8 +72,9 @@ def commands() -> None:
 
 
 @commands.command(
+    short_help="Open the window; this is the default.",
     help="Open the window, with a FILE or what the options describe (this is the default). FILE is a session, a "
-    "spec, a picture that remembers one, or queries and keys as --qk takes them."
+    "spec, a picture that remembers one, or queries and keys as --qk takes them.",
 )
 @click.argument("file", required=False)
 @spec_options
@@ -86,7 +88,7 @@ def window(file: str | None, **options: Any) -> int:
         if options["spec_file"] is not None:
             raise SpecError("file", "FILE and --spec are two spec files: give one")
         if not Path(file).suffix and not os.path.lexists(file):
-            known = ", ".join(name for name in commands.commands if name != "window")
+            known = ", ".join(commands.commands)
             raise FileError("file", f"{file!r} is neither a command ({known}) nor a file: give one of them")
         options["spec_file"] = file
     asked = asked_session(options)
@@ -133,8 +135,42 @@ commands.add_command(code_command(spec_options, asked_for))
 commands.add_command(scene_command(_state_file))
 
 
+class _Lasting(io.FileIO):
+    """A file descriptor to which writing never fails: what nobody takes is lost."""
+
+    def write(self, data: Any) -> int:
+        try:
+            written = super().write(data)
+        except OSError:  # its reader has gone, its disk is full
+            written = None
+        return len(data) if written is None else written
+
+
+def _make_stderr_last() -> None:
+    """Let no line on stderr end the work that it tells of, whether that is closed, a full disk or nobody's pipe."""
+    if sys.stderr is None:
+        with contextlib.suppress(OSError):
+            os.fstat(2)  # nobody's, or some other file's by now
+            sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 (until the process ends)
+            return
+        # else the first file that is opened would be stderr to libraries in C
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        if nowhere != 2:
+            os.dup2(nowhere, 2)
+            os.close(nowhere)
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 (as above)
+        return
+    binary = getattr(sys.stderr, "buffer", None)
+    if type(getattr(binary, "raw", binary)) is io.FileIO:  # and no console of Windows, and none of a test's
+        lasting = io.BufferedWriter(_Lasting(sys.stderr.fileno(), "w", closefd=False))
+        sys.stderr = io.TextIOWrapper(
+            lasting, encoding=sys.stderr.encoding, errors=sys.stderr.errors, line_buffering=True
+        )  # fmt: skip
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 1 failed, 2 wrong arguments, 130 Ctrl+C."""
+    _make_stderr_last()
     sys.exit(run(list(sys.argv[1:] if arguments is None else arguments), alone=True))
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
 from attnviz.cli.progress import progress
-from attnviz.figures import COMPARING, CROPPABLE, NUMBERS, PICTURES, Figure
-from attnviz.options.figure import clipped, figure_for, figure_options, said
+from attnviz.figures import ANIMATES, NUMBERS, PICTURES, Figure
+from attnviz.opening import REMEMBERING
+from attnviz.options.figure import clipped, clipping_words, figure_for, figure_options, said, studies_words
+from attnviz.options.used import check_used
 from attnviz.screens import use_offscreen
+from attnviz.session_files import SUFFIX
 from attnviz.spec import AttentionSpec, MaskFile, SpecError
 
 _LEAST_MEMORY: Final = 1_000_000
@@ -41,11 +44,11 @@ class Bytes(click.ParamType[int]):
 def render_command(leave: Callable[..., object], say: Callable[[str], object]) -> click.Command:
     """The command ``render``. ``leave`` ends the process on Ctrl+C, ``say`` writes a line on stderr."""
 
-    @click.command("render", help=_HELP)
+    @click.command("render", help=_HELP, short_help="Write a picture, its numbers or a spec.", epilog=studies_words())
     @click.argument("deck", required=False, metavar="[DECK.toml]")
     @click.option("--out", type=click.Path(path_type=Path), help="Folder for the pictures of a deck.")
     @click.option("--only", metavar="NAME", help="Only the pictures of a deck with this name; * stands for anything.")
-    @click.option("--jobs", type=click.IntRange(1, 64), help="So many pictures of a deck at a time.")
+    @click.option("--jobs", type=click.IntRange(1, 64), help="Pictures made at a time (default: one a core, up to 4).")
     @click.option("--image", type=click.Path(path_type=Path), help="Write a .png, .svg, .pdf or .gif.")
     @click.option("--data", type=click.Path(path_type=Path), help="Write the numbers: all (.npz), or a table (.csv).")
     @click.option("--save-spec", type=click.Path(path_type=Path), help="Write the spec as JSON.")
@@ -64,13 +67,17 @@ def render_command(leave: Callable[..., object], say: Callable[[str], object]) -
                 raise click.UsageError(f"--{name} belongs to a deck: give DECK.toml too")
         _check_outputs(image, data, save_spec)
         figure = figure_for(options)
-        _check_used(figure, options)
+        check_used(figure, options)
         if options["animates"] is not None and (image is None or image.suffix.lower() != ".gif"):
             raise click.UsageError(f"--animate {figure.animates} is for a GIF: give --image FILE.gif")
-        figure = clipped(figure)
+        asked, figure = figure, clipped(figure)
+        for sentence in clipping_words(asked, figure):
+            say(f"--{sentence}")
         if options["mask_shape"] is not None:
             _check_mask_file(figure.spec)
         _write(figure, image, data, save_spec, memory, say)
+        if image is not None and image.suffix.lower() == ".gif" and figure.animates == "nothing":
+            say(f"this GIF is one picture, which does not move: give --animate {', '.join(ANIMATES[1:])}")
         spec = figure.spec
         dropped = f"dropped_{spec.dropout_site}"
         plain = image is not None and figure.shows == "heads" and figure.animates == "nothing"
@@ -79,13 +86,6 @@ def render_command(leave: Callable[..., object], say: Callable[[str], object]) -
         return 0
 
     return render
-
-
-def _check_used(figure: Figure, options: Mapping[str, Any]) -> None:
-    """Refuse what this kind of figure would leave aside without a word."""
-    for name, kinds in ("rows", CROPPABLE), ("cols", CROPPABLE), ("beside", COMPARING):
-        if options[name] not in (None, ()) and figure.shows not in kinds:
-            raise click.UsageError(f"--{name} is for --shows {', '.join(kinds)}, not {figure.shows}: leave it out")
 
 
 def _check_outputs(image: Path | None, data: Path | None, save_spec: Path | None) -> None:
@@ -139,6 +139,8 @@ def _render_deck(
 ) -> int:  # fmt: skip
     from attnviz.cli.scene import render_deck
 
+    if Path(deck).suffix.lower() in (*REMEMBERING, ".json", SUFFIX):
+        raise click.UsageError(f"{deck!r} is no deck, which ends in .toml: give --spec {deck}")
     given = list(said(options))
     if any(path is not None for path in others) or given:
         flags = given or [n for n, path in zip(("image", "data", "save-spec"), others, strict=True) if path is not None]

@@ -50,12 +50,22 @@ def render_deck(
 
     ``only`` chooses by name, * for anything. ``jobs`` pictures are made at a time, each by one thread that computes,
     so that their number changes no picture; ``memory`` in bytes is shared by them. Progress, remarks and failures are
-    lines on stderr. Returns the exit status: 0, or 1 where a figure failed. Raises `SpecError` for a wrong deck and
-    `FileProblem` where ``out`` is no folder.
+    lines on stderr. Returns the exit status: 0, or 1 where a figure failed. Raises `SpecError` for a wrong deck,
+    after a line for each of several mistakes, and `FileProblem` where ``out`` is no folder.
     """
     from attnviz import scene_files
 
-    found = scene_files.read(deck)
+    try:
+        found = scene_files.read(deck)
+    except scene_files.SceneProblem as problem:
+        if not problem.others:
+            raise
+        for one in (problem, *problem.others):
+            _say(str(one))
+        count = len(problem.others) + 1
+        first = "the first " if count == scene_files.MOST_TOLD else ""
+        why = f"{first}{count} mistakes; nothing is drawn before they are mended"
+        raise scene_files.SceneProblem(deck.name, None, why) from None
     chosen = [one for one in found.figures if only is None or fnmatchcase(one.file, only)]
     if not chosen:
         some = ", ".join(one.file for one in found.figures[:5])
@@ -186,13 +196,16 @@ class _Work:
 
     def _write(self, file: str, figure: Figure, engine: Engine) -> tuple[str, ...]:
         from attnviz import number_files, scene_files
-        from attnviz.options.figure import clipped
+        from attnviz.input_paths import folder_of_deck
+        from attnviz.options.figure import clipped, clipping_words
 
-        figure = clipped(figure)
+        asked, figure = figure, clipped(figure)
         path = scene_files.place_in(self._folder, file)
-        return number_files.write_file(
-            path, figure, engine, progress=lambda share: self._said.put(_Reached(file, share)), folder=self._beside
+        remarks = number_files.write_file(
+            path, figure, engine, progress=lambda share: self._said.put(_Reached(file, share)),
+            folder=folder_of_deck(self._beside, self._folder / file),
         )  # fmt: skip
+        return (*clipping_words(asked, figure), *remarks)
 
 
 class _Telling(Protocol):
@@ -256,7 +269,10 @@ def _say(sentence: str) -> None:
 def scene_command(state_file: Callable[[], Path]) -> click.Command:
     """The command ``scene``; ``state_file`` says where the window's last session is kept."""
 
-    @click.command("scene", help="Print a deck for `attnviz render`: the last session as a start, or a lesson's deck.")
+    @click.command(
+        "scene", short_help="Print a deck: a list of pictures for render.",
+        help="Print a deck for `attnviz render`: the last session as a start, or a lesson's deck.",
+    )  # fmt: skip
     @click.option("--lesson", metavar="NAME", help="The deck of this lesson: cat-eats-fish or journey.")
     def scene(lesson: str | None) -> int:
         """Exit status after the deck is on stdout."""

@@ -87,8 +87,8 @@ class SpecOptions:
 
 def study_command(spec_options: SpecOptions) -> click.Command:
     """The command ``study``, one subcommand a study."""
-    words = "Put a question to attention without a window: a table, or with --json one JSON object."
-    return _Studies(spec_options, "study", help=words)
+    words = "Answer a question about attention without a window: a table, or with --json one JSON object."
+    return _Studies(spec_options, "study", help=words, short_help="Answer a question about attention in a table.")
 
 
 class _Studies(click.Group):

@@ -170,7 +170,8 @@ class BlocksDrawing(Drawing):
     def _paint_swatch(self, painter: QPainter, swatch: _Swatch, unit: float) -> None:
         box, side = swatch.box, _SMALL * unit
         square = QRectF(box.x, box.y + (box.height - side) / 2, side, side)
-        paint_swatch(painter, square, swatch.kind, self.style)
+        sides = (min(place.height / one.crop.size[0], place.width / one.crop.size[1]) for one, place in self.maps)
+        paint_swatch(painter, square, swatch.kind, self.style, cell=min(sides))
         painter.setPen(self.style.muted)
         left = side + 6 * unit
         rect = QRectF(box.x + left, box.y, box.width - left, box.height)
@@ -205,6 +206,9 @@ def _with_room(blocks: Sequence[Block]) -> list[Block]:
         if isinstance(block, PlotBlock | TableBlock | CountsBlock | MapsBlock):
             others = tuple(one.words for one in blocks if isinstance(one, type(block)))
             block = replace(block, words=replace(block.words, others=others))  # noqa: PLW2901
+        if isinstance(block, TableBlock):
+            tables = tuple(one.table for one in blocks if isinstance(one, TableBlock))
+            block = replace(block, table=replace(block.table, others=tables))  # noqa: PLW2901
         if isinstance(block, MapsBlock) and isinstance(blocks[-1], MapsBlock):
             block = replace(block, like=replace(blocks[-1], words=block.words))  # noqa: PLW2901
         found.append(block)

@@ -19,6 +19,7 @@ from attnviz.figure.fonts import draw_text, sized, text_width
 from attnviz.figure.form_diagram import LEAST_WIDTH, Sizes, form_height, paint_form
 from attnviz.figure.leak_map import LeakPlan, WhoSeesWhom, paint_leak_map
 from attnviz.figure.places import Box
+from attnviz.figure.plot_places import legend_of
 from attnviz.figure.plots import Plot, least_width, paint_plot
 from attnviz.figure.styles import Style
 from attnviz.figure.words import wrapped
@@ -30,6 +31,7 @@ GAP: Final = 18.0
 _ROW: Final = 19.0  # of a table
 _WHOLE_UP_TO: Final = 12
 _FEW_ROWS: Final = 3
+_HIGHER: Final = 1.9  # times the least height of stacked and split heads, where there is room
 _LEFT = Qt.AlignmentFlag.AlignLeft
 
 Range = tuple[float, float]
@@ -148,13 +150,11 @@ class PlotBlock:
 
     def _around(self, width: float, unit: float) -> float:
         """What legend, axis and their words take."""
-        font, rows, x = sized(12 * unit), 0, math.inf
+        font, name = sized(12 * unit), self.plot.y_label
         labels = [one.label for one in self.plot.bars] + [one.label for one in self.plot.curves]
-        for label in filter(None, labels):
-            wide = 26 * unit + text_width(font, label)
-            rows, x = (rows + 1, 0.0) if x + wide > width else (rows, x)
-            x += wide + 16 * unit
-        lines = rows + 1 + bool(self.plot.y_label) + bool(self.plot.x_label)
+        words = [text_width(font, label) for label in labels if label]
+        legend = legend_of(words, text_width(font, name) if name else 0.0, width, unit)
+        lines = len(legend.lines) + 1 + bool(name and not legend.beside) + bool(self.plot.x_label)
         lines += sum(not mark.upright for mark in self.plot.marks)  # they may come to stand in the legend
         return (17 * lines + 6) * unit
 
@@ -311,7 +311,6 @@ class FormsBlock:
 
     sizes: Sizes
     name: str
-    lit: str = ""
     weight: float = 1.0
     part: str = ""
 
@@ -326,21 +325,23 @@ class FormsBlock:
         return 2 if width >= (2 * LEAST_WIDTH + GAP) * unit else 1
 
     def heights(self, width: float, unit: float) -> Range:
-        rows = 2 // self._columns(width, unit)
-        height = (rows * form_height(self.sizes) + (rows - 1) * GAP) * unit
-        return height, height
+        rows, high = 2 // self._columns(width, unit), form_height(self.sizes)
+        low, most = ((rows * each + (rows - 1) * GAP) * unit for each in (high, _HIGHER * high))
+        return low, most
 
     def worth(self, size: tuple[float, float], unit: float) -> float:
         return size[0] / unit
 
     def paint(self, painter: QPainter, box: Box, style: Style, unit: float, paper: Paper) -> None:
         del paper
-        columns, high = self._columns(box.width, unit), form_height(self.sizes)
+        columns = self._columns(box.width, unit)
+        rows = 2 // columns
+        high = (box.height / unit - (rows - 1) * GAP) / rows
         wide = (box.width / unit - (columns - 1) * GAP) / columns
         for place, form in enumerate(("stacked", "split")):
             row, column = divmod(place, columns)
             painter.save()
             painter.translate(box.x + column * (wide + GAP) * unit, box.y + row * (high + GAP) * unit)
             painter.scale(unit, unit)
-            paint_form(painter, (wide, high), form, self.sizes, style, lit=form == self.lit)  # type: ignore[arg-type]
+            paint_form(painter, (wide, high), form, self.sizes, style)  # type: ignore[arg-type]
             painter.restore()

@@ -31,6 +31,7 @@ CROSSED_FROM: Final = 28.0
 GAPS_FROM: Final = 28.0
 _GREY_FROM: Final = 3.0
 _LEAST_SIGN: Final = 7.0  # pixels a side, × unit
+_WORD_FROM: Final = 24.0  # pixels a side from which a cell says "NaN"
 _INFINITE: Final = "−∞"
 _STRIP: Final = 1 << 22  # pixels of a sheet that are copied at a time
 
@@ -297,7 +298,7 @@ def _paint_mark(painter: QPainter, cell: QRectF, kind: CellClass, style: Style, 
         dash = QPointF(side * 0.16, 0)
         painter.drawLine(middle - dash, middle + dash)
     elif kind == CellClass.NAN:
-        if side >= 24:
+        if side >= _WORD_FROM:
             _paint_word(painter, cell, "NaN", style, side)
         else:
             pen.setWidthF(2.0)
@@ -333,11 +334,13 @@ def paint_ground(painter: QPainter, area: QRectF, kind: CellClass, style: Style,
 
 
 def paint_swatch(
-    painter: QPainter, square: QRectF, kind: CellClass | None, style: Style, *, marked: bool = True
-) -> None:
+    painter: QPainter, square: QRectF, kind: CellClass | None, style: Style, *, marked: bool = True,
+    cell: float = 0.0,
+) -> None:  # fmt: skip
     """A small cell of one look for the legend; None is the red frame of a visible future cell.
 
-    Without ``marked`` it is plain, as the cells of a map are that are too small for marks.
+    Without ``marked`` it is plain, as the cells of a map are that are too small for marks. Where a ``cell`` of so many
+    pixels says "NaN", the legend's, which has no room for the word, shows its ground alone.
     """
     painter.save()
     if kind is None:
@@ -354,6 +357,6 @@ def paint_swatch(
         elif kind == CellClass.MASKED:
             painter.setClipRect(square, Qt.ClipOperation.IntersectClip)
             hatch(painter, square, square.topLeft(), HATCHED_FROM, style)
-        else:
+        elif kind != CellClass.NAN or cell < _WORD_FROM or square.width() >= _WORD_FROM:
             _paint_mark(painter, square, kind, style, square.width())
     painter.restore()

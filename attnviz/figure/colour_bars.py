@@ -13,7 +13,7 @@ from PySide6.QtGui import QFont, QImage, QPainter, QPainterPath
 
 from attnviz import colour
 from attnviz.figure import marks
-from attnviz.figure.fonts import draw_text, load_fonts, sized, text_width
+from attnviz.figure.fonts import draw_text, elided, load_fonts, sized, text_width
 from attnviz.figure.places import Box, FigureLayout
 from attnviz.figure.styles import Style
 from attnviz.figure.vectors import VectorPainter, paint_colours
@@ -24,6 +24,8 @@ LEVEL_HEIGHT: Final = 30.0
 """What a level bar takes with its ticks, in pixels at a unit of 1."""
 
 _PX: Final = 12.0
+_LEAST_WORDS: Final = 8
+"""Letters from which words that are cut still say what the colours are."""
 _STRIP: Final = 12.0  # how thick a level bar is
 _BEYOND: Final = 1e-3  # a number further beyond an end than so much of it (of the scale, if linear) is seen to be
 _LEFT, _CENTRE = Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignHCenter
@@ -57,6 +59,9 @@ def paint_colour_bar(
     last = -math.inf
     drawn = []
     ticks = _short_enough(painter.font(), bar_ticks(frames, view), ticks_w)
+    longest = max((text_width(painter.font(), label) for _, label in ticks), default=0.0)
+    if longest > ticks_w:  # a number without its end would be another one
+        painter.setFont(sized(_PX * unit * ticks_w / longest))
     for tick, label in [*ticks[-1:], *ticks[:-1]]:  # the highest always, the others as they have room
         y = bar.bottom() - tick * bar.height()
         if tick < 1 and (y - bar.top() < 14 * unit or bar.bottom() - y < last + 14 * unit):
@@ -69,9 +74,9 @@ def paint_colour_bar(
     painter.translate(beside + words_w / 2, plan.bar_column.y + plan.bar_column.height / 2)
     painter.rotate(-90)
     length = plan.bar_column.height
-    draw_text(
-        painter, QRectF(-length / 2, -words_w / 2, length, words_w), _CENTRE, words or bar_words(frame, view)
-    )  # fmt: skip
+    said = elided(painter.font(), words or bar_words(frame, view), length)
+    if said[-1:] != "…" or len(said) > _LEAST_WORDS:
+        draw_text(painter, QRectF(-length / 2, -words_w / 2, length, words_w), _CENTRE, said)
     painter.restore()
 
 
@@ -156,15 +161,12 @@ def bar_ticks(frames: Sequence[Frame], view: View) -> list[Tick]:
 
 
 def _short_enough(font: QFont, ticks: list[Tick], width: float) -> list[Tick]:
-    """``ticks`` whose words have ``width`` pixels: without a 0 before the point, or of one digit, if one is longer.
-
-    An end of which one digit is still too long goes without its "≤" or "≥".
-    """
+    """``ticks`` whose words have ``width`` pixels: without a 0 before the point, or of one digit, if one is longer."""
     for write in (str, _without_zero, _one_digit):
         written = [(place, sign + write(number)) for place, (sign, number) in ((p, _parted(w)) for p, w in ticks)]
         if all(text_width(font, words) <= width + 0.5 for _, words in written):
             return written
-    return [(place, words if text_width(font, words) <= width + 0.5 else _parted(words)[1]) for place, words in written]
+    return written
 
 
 def _parted(words: str) -> tuple[str, str]:
@@ -181,4 +183,4 @@ def _one_digit(number: str) -> str:
         value = float(number.replace("−", "-"))
     except ValueError:  # a word
         return number
-    return f"{value:.0e}".replace("e-0", "e-").replace("e+0", "e").replace("-", "−") if value else "0"
+    return colour.tidy_number(f"{value:.0e}") if value else "0"

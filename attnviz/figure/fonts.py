@@ -16,6 +16,8 @@ from attnviz.figure.vectors import write_text
 
 FAMILY = "attnviz Sans"
 _LOADED = "attnviz font family"
+_ACCENTS = ("Mn", "Me")
+_MOST_ACCENTS = 4  # no language writes more on one letter
 
 
 def load_fonts() -> str:
@@ -49,6 +51,16 @@ def undrawable(font: QFont, text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(char for char in text if not _drawable(family, char)))
 
 
+def boxed(text: str) -> str:
+    """Characters of ``text`` that our font draws as boxes, in order; "" before `load_fonts`."""
+    if text.isascii() and text.isprintable():
+        return ""
+    application = QGuiApplication.instance()
+    if application is None or application.property(_LOADED) is None:
+        return ""
+    return "".join(char for char in text if not _drawable(FAMILY, char))
+
+
 def text_width(font: QFont, text: str) -> float:
     """Width in pixels of ``text`` as `draw_text` draws it, boxes included."""
     return _line_width(font, font.key(), text)
@@ -68,6 +80,11 @@ def elided(font: QFont, text: str, width: float) -> str:
     while fits and unicodedata.combining(text[fits]):
         fits -= 1  # an accent stays with its letter
     return text[:fits] + "…"
+
+
+def whole_or_none(font: QFont, text: str, width: float) -> str:
+    """``text`` where it fits into ``width`` pixels, else "": a name that is cut to a letter names nothing."""
+    return text if text_width(font, text) <= width + 0.5 else ""
 
 
 def draw_text(painter: QPainter, rect: QRectF, flags: Qt.AlignmentFlag, text: str) -> None:
@@ -115,10 +132,17 @@ def _drawable(family: str, char: str) -> bool:
 
 @lru_cache(maxsize=8192)
 def _cut(family: str, text: str) -> tuple[tuple[str, bool], ...]:
-    """``text`` in runs: (characters to draw, False) or (one character for a box, True)."""
+    """``text`` in runs: (characters to draw, False) or (one character for a box, True).
+
+    Of accents on one letter only the first are drawn: a hundred would stand on everything above it.
+    """
     pieces: list[tuple[str, bool]] = []
-    run = ""
+    run, accents = "", 0
     for char in text:
+        category = unicodedata.category(char)
+        accents = accents + 1 if category in _ACCENTS else accents if category == "Cf" else 0
+        if accents > _MOST_ACCENTS:
+            continue
         if _drawable(family, char):
             run += char
             continue
@@ -134,7 +158,7 @@ def _pieces(font: QFont, text: str) -> tuple[tuple[str, bool], ...]:
 
 def _box_font(font: QFont) -> QFont:
     small = QFont(font)
-    small.setPixelSize(round(max(_pixels(font) * 0.5, 7)))
+    small.setPixelSize(round(max(_pixels(font) * 0.5, min(7, _pixels(font) * 0.6))))
     return small
 
 

@@ -16,8 +16,12 @@ from attnviz.spec import AttentionSpec, Implementation
 LEAST_WIDTH: Final = 204.0
 """Pixels in which the words of a drawing have room."""
 
-_TOP, _MOST_ROWS, _ROW = 36.0, 4, 34.0
+_TOP, _MOST_ROWS, _ROW, _FOOT = 36.0, 4, 34.0, 40.0
+_TWO_LINES: Final = 34.0
+"""A matrix so high has its shape below its name."""
+
 _WIDE: Final = 260.0
+_GAP: Final = 6.0  # between matrices
 _CENTRE, _LEFT = Qt.AlignmentFlag.AlignCenter, Qt.AlignmentFlag.AlignLeft
 
 
@@ -67,9 +71,12 @@ def form_words(form: Implementation, sizes: Sizes) -> str:
 
 
 def form_height(sizes: Sizes | None) -> float:
-    """Pixels that a drawing needs, the same for both forms."""
-    rows = 2 if sizes is None else max(min(sizes.heads, _MOST_ROWS), 2)
-    return _TOP + rows * _ROW + 40
+    """Pixels that a drawing needs, the same for both forms; it has use for more, where rows are higher."""
+    return _TOP + _rows(sizes) * _ROW + _FOOT
+
+
+def _rows(sizes: Sizes | None) -> int:
+    return 2 if sizes is None else max(min(sizes.heads, _MOST_ROWS), 2)
 
 
 def paint_form(
@@ -100,6 +107,22 @@ class _Drawing:
     def __init__(self, painter: QPainter, size: tuple[float, float], sizes: Sizes, style: Style) -> None:
         self.painter, self.style, self.sizes = painter, style, sizes
         self.width, self.height = size
+        self.row = max((self.height - _TOP - _FOOT) / _rows(sizes), _ROW)
+        self.says_shapes = self._has_room_for_shapes()
+
+    def _has_room_for_shapes(self) -> bool:
+        """Whether every matrix of both forms can say its shape: all do, or none."""
+        sizes = self.sizes
+        left, right = self._between(self._out(sizes.d_head))
+        box, font = (right - left - 2 * _GAP) / 3, sized(11)
+        shape = f"{sizes.d_model}×{sizes.d_head}"
+        if self.row - 8 >= _TWO_LINES:
+            return text_width(font, shape) <= box - 4
+        return text_width(font, f"Wq {shape}") <= box - 6
+
+    def _out(self, width: int) -> str:
+        """The shape of what a product gives."""
+        return f"({self.sizes.length:,}, {width})"
 
     def paint(self, form: Implementation) -> None:
         if form == "stacked":
@@ -110,36 +133,35 @@ class _Drawing:
     def _paint_stacked(self, sizes: Sizes) -> None:
         shown = sizes.heads if sizes.heads <= _MOST_ROWS else _MOST_ROWS - 1
         rows = min(sizes.heads, _MOST_ROWS)
-        height = rows * _ROW
+        height = rows * self.row
         self._paint_input(sizes, height)
-        out = f"({sizes.length:,}, {sizes.d_head})"
+        out = self._out(sizes.d_head)
         left, right = self._between(out)
         for head in range(shown):
-            y = _TOP + head * _ROW
+            y = _TOP + head * self.row
             own = head % max(sizes.heads // sizes.kv_heads, 1) == 0
-            self._paint_arrow(left - 20, left - 6, y + _ROW / 2)
-            self._paint_boxes(QRectF(left, y + 4, right - left, _ROW - 8), ("Wq", "Wk", "Wv") if own else (
+            self._paint_arrow(left - 20, left - 6, y + self.row / 2)
+            self._paint_boxes(QRectF(left, y + 4, right - left, self.row - 8), ("Wq", "Wk", "Wv") if own else (
                 "Wq",), f"{sizes.d_model}×{sizes.d_head}")  # fmt: skip
-            self._paint_words(QRectF(right + 6, y, self.width - right - 10, _ROW), out)
+            self._paint_words(QRectF(right + 6, y, self.width - right - 10, self.row), out)
         if shown < sizes.heads:
             words = QCoreApplication.translate("Forms", "… {n} heads in all").format(n=sizes.heads)
-            self._paint_words(QRectF(left, _TOP + shown * _ROW, right - left, _ROW), words)
+            self._paint_words(QRectF(left, _TOP + shown * self.row, right - left, self.row), words)
         joined = QCoreApplication.translate("Forms", "side by side: {shape}").format(
             shape=f"({sizes.length:,}, {sizes.d_out})"
         )
         self._paint_result(joined)
 
     def _paint_split(self, sizes: Sizes) -> None:
-        height = min(sizes.heads, _MOST_ROWS) * _ROW
-        height = max(height, 2 * _ROW)
+        height = _rows(sizes) * self.row
         self._paint_input(sizes, height)
-        out = f"({sizes.length:,}, {sizes.d_out})"
+        out = self._out(sizes.d_out)
         left, right = self._between(out)
         self._paint_arrow(left - 20, left - 6, _TOP + height / 2)
         own = sizes.kv_heads * sizes.d_head
         widths = (sizes.d_out, own, own)
         slices = (sizes.heads, sizes.kv_heads, sizes.kv_heads)
-        gap = 6.0
+        gap = _GAP
         width = (right - left - 2 * gap) / 3
         for place, (name, wide, parts) in enumerate(zip(("Wq", "Wk", "Wv"), widths, slices, strict=True)):
             box = QRectF(left + place * (width + gap), _TOP + 2, width, height - 4)
@@ -182,7 +204,7 @@ class _Drawing:
             draw_text(self.painter, QRectF(box.left(), middle + 14 * place, box.width(), 16), _CENTRE, line)
 
     def _paint_boxes(self, area: QRectF, names: tuple[str, ...], shape: str) -> None:
-        gap = 6.0
+        gap = _GAP
         width = (area.width() - 2 * gap) / 3
         for place, name in enumerate(names):
             box = QRectF(area.left() + place * (width + gap), area.top(), width, area.height())
@@ -193,14 +215,12 @@ class _Drawing:
         self.painter.setBrush(self.style.soft)
         self.painter.drawRoundedRect(box, 5, 5)
         self.painter.setPen(self.style.ink)
-        tall = box.height() > 40
-        both = f"{name} {shape}"
-        self.painter.setFont(sized(12))
-        if not tall:
-            fits = text_width(sized(11), both) <= box.width() - 6
+        if box.height() < _TWO_LINES or not self.says_shapes:
             self.painter.setFont(sized(11))
-            draw_text(self.painter, box.adjusted(2, 0, -2, 0), _CENTRE, both if fits else name)
+            words = f"{name} {shape}" if self.says_shapes else name
+            draw_text(self.painter, box.adjusted(2, 0, -2, 0), _CENTRE, words)
             return
+        self.painter.setFont(sized(12))
         rows, _, cols = shape.partition("×")
         one_line = text_width(sized(11), shape) <= box.width() - 4
         lines = [shape] if one_line else [rows, f"× {cols}"]

@@ -18,6 +18,7 @@ from attnviz.figure.panels import (
     SHORT_EMS,
     SIN,
     SLANTED_EMS,
+    UPRIGHT_STEP,
     below_slanted,
     inner_panel,
     panel_layout,
@@ -97,11 +98,11 @@ def _edged(area: Box, subject: Subject, count: int, unit: float, px: float) -> l
         panels = in_a_grid(room, count, inner, 10 * unit)
         place = panels[0].map_rect
         cell = place.width / subject.cols
-        if upright and cell < 1.1 * px:
-            continue  # slanted ones are as many
+        if upright and (cell < UPRIGHT_STEP * px or (subject.titled and panels[0].title is None)):
+            continue  # others are as many, or the heads' own names would go for them
         fits = subject.column_ems * px * 1.1 <= cell * label_step(cell, LEAST_LABEL_STEP * unit)
         level = fits or subject.numbered or subject.column_ems <= SHORT_EMS
-        if not (level or slanted):
+        if not (level or slanted) or (found and slanted and not upright):
             continue
         if not _fits(panels, area) or _is_small(panels[0]):
             return found
@@ -123,14 +124,15 @@ def _tells_all(panel: PanelLayout, subject: Subject) -> bool:
 
 
 def edges_of(
-    subject: Subject, width: float, px: float, unit: float, *, slanted: bool, upright: bool = False
-) -> tuple[float, float, float]:
+    subject: Subject, width: float, px: float, unit: float, *, slanted: bool, upright: bool = False, most: float = 0.2
+) -> tuple[float, float, float]:  # fmt: skip
     """What names along a grid's edges take at the left and above, and how far slanted ones lean beyond the last map.
 
-    They are ``px`` pixels high, the grid with them ``width`` pixels wide. ``upright`` ones lean nowhere.
+    They are ``px`` pixels high, the grid with them ``width`` pixels wide; rows' names take a share of ``most`` of it.
+    ``upright`` ones lean nowhere.
     """
     gap = 6 * unit
-    left = min(subject.row_ems * px, width * 0.2) + gap
+    left = min(subject.row_ems * px, width * most) + gap
     length = min(subject.column_ems, SLANTED_EMS) * px if slanted else 0.0
     if upright:
         return left, length + gap, 0.0

@@ -1,4 +1,4 @@
-"""Names along the sides of a map, and how wide they are. No Qt."""
+"""Names along the sides of a map, and how wide they are."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
+from attnviz.figure.fonts import boxed
 from attnviz.frames import Outline
 from attnviz.spec import QUERY_KEY_STAGES
 
@@ -53,10 +54,21 @@ def axis_labels(outline: Outline) -> tuple[Labels, Labels]:
     return rows, Labels(outline.dims if named else (), 0, n_cols)
 
 
-@lru_cache(maxsize=4096)  # the same few names are measured for each of many layouts
 def text_ems(text: str) -> float:
-    """Width of ``text`` in ems, estimated from above without a font: wide characters 1 em, others by kind."""
-    return sum(_char_ems(char) for char in text)
+    """Width of ``text`` in ems, estimated from above without a font: wide characters 1 em, others by kind.
+
+    Where there is a font it says which of them are boxes.
+    """
+    return _ems(text, boxed(text))
+
+
+@lru_cache(maxsize=4096)  # the same few names are measured for each of many layouts
+def _ems(text: str, boxes: str) -> float:
+    return sum(_box_ems(char) if char in boxes else _char_ems(char) for char in text)
+
+
+def _box_ems(char: str) -> float:
+    return 0.4 + 0.38 * len(f"{ord(char):04X}")
 
 
 def _char_ems(char: str) -> float:
@@ -64,9 +76,9 @@ def _char_ems(char: str) -> float:
         return 0.0
     if unicodedata.east_asian_width(char) in "WF" and ord(char) < 0x10000:
         return 1.0
-    if char in "MWmw@%∞—…" or ord(char) >= 0x2190:
+    if char in "MWmw@%∞—…ÆæŒœ©¼½¾" or ord(char) >= 0x2190:
         return 1.0 if ord(char) < 0x10000 else 1.9  # perhaps a box with its code point
-    return 0.7 if char.isupper() else 0.6
+    return 0.79 if char.isupper() or char == "&" else 0.64
 
 
 def label_step(cell: float, least: float) -> int:

@@ -15,21 +15,32 @@ from PySide6.QtCore import QCoreApplication, QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QImage, QPainter, QPainterPath, QPen
 
 from attnviz.figure.fonts import draw_text, elided, load_fonts, sized, text_width
-from attnviz.figure.formats.png import write_png
+from attnviz.figure.formats.png import KEYWORD, write_png
+from attnviz.figure.labels import Labels
+from attnviz.figure.panels import COS, SIN
+from attnviz.figure.places import Box, PanelLayout
+from attnviz.figure.sides import paint_column_labels
 from attnviz.figure.styles import LIGHT, Style
 from attnviz.figure.vectors import VectorPainter, clip_to_cells, draw_lines, paint_colours
+from attnviz.figure.words import wrapped
 from attnviz.files import write_whole
 from attnviz.questions.leak import ROUNDING_EPS, Reading
+from attnviz.remembered import remember_given
 
 _CENTRE, _RIGHT = Qt.AlignmentFlag.AlignHCenter, Qt.AlignmentFlag.AlignRight
 _LINES_FROM: Final = 5.0  # pixels a cell from which cells have edges
 _NAMES_FROM: Final = 15.0
 _LEGEND: Final = 20.0
 _NAME_PX: Final = 12
+_SLANTED_PX: Final = 11  # lines that lie as close as may be
 _WIDEST_NAME: Final = 90.0
 _PLAIN: Final = 0.93
 """How much of the card's own colour is in what does not move."""
 _TOP, _LEAST_LEFT = 44.0, 64.0
+_ABOVE_NAMES = 19.0  # of what is above the cells, for the axis' name
+_FEET: Final = 0.2  # of its height hangs below a slanted line
+_SLANT_WORTH: Final = 0.6
+"""Slanted names leave at least this share of a cell's side."""
 _BESIDE = 26.0  # of what is left of the cells, for the axis' name
 
 
@@ -56,6 +67,8 @@ class LeakPlan:
     names: tuple[str, ...]
     legend: tuple[tuple[_Look, ...], ...] = ()
     unit: float = 1.0
+    top: float = _TOP
+    slanted: bool = False
 
     @classmethod
     def of(
@@ -75,11 +88,22 @@ class LeakPlan:
         left = max(_LEAST_LEFT * unit, _BESIDE * unit + min(widest + 1, _WIDEST_NAME * unit))
         legend = _legend_lines(_looks(moved, hidden), rect.width(), unit)
         below = len(legend) * _LEGEND * unit + 6 * unit
-        room = min(rect.width() - left - 4 * unit, rect.height() - _TOP * unit - below)
-        side = max(room, 1.0) / max(length, 1)
-        side = math.floor(side) if side >= 1 else side
-        cells = QRectF(rect.left() + left, rect.top() + _TOP * unit, side * length, side * length)
-        return cls(rect, cells, side, left, names, legend, unit)
+
+        def placed(top: float, lean: float) -> LeakPlan:
+            room = min(rect.width() - left - lean, rect.height() - top - below)
+            side = max(room, 1.0) / max(length, 1)
+            side = math.floor(side) if side >= 1 else side
+            cells = QRectF(rect.left() + left, rect.top() + top, side * length, side * length)
+            return cls(rect, cells, side, left, names, legend, unit, top, slanted=top != _TOP * unit)
+
+        level = placed(_TOP * unit, 4 * unit)
+        if widest <= level.side - 3 * unit or all(name.isdigit() for name in names):
+            return level
+        px = _SLANTED_PX * unit
+        long = min(max(text_width(sized(px), name) for name in names) + 2, _WIDEST_NAME * unit)
+        above = SIN * long + (COS + _FEET) * px
+        slanted = placed(_ABOVE_NAMES * unit + above, max(COS * long - level.side / 2, 4 * unit))
+        return slanted if slanted.side >= _SLANT_WORTH * level.side else level
 
     def cell_at(self, point: QPointF) -> tuple[int, int] | None:
         """Output and token under ``point``."""
@@ -226,7 +250,7 @@ def _paint_names(painter: QPainter, plan: LeakPlan, style: Style) -> None:
     words = QCoreApplication.translate("LeakMap", "token that is changed")
     line, high = 18 * unit, 16 * unit
     width = max(cells.width(), plan.rect.right() - cells.left())
-    draw_text(painter, QRectF(cells.left(), cells.top() - _TOP * unit, width, line), Qt.AlignmentFlag.AlignLeft, words)
+    draw_text(painter, QRectF(cells.left(), cells.top() - plan.top, width, line), Qt.AlignmentFlag.AlignLeft, words)
     words = QCoreApplication.translate("LeakMap", "output that moves")
     span = max(cells.height(), text_width(painter.font(), words) + 2)
     middle = max(cells.center().y(), plan.rect.top() + span / 2)
@@ -238,12 +262,15 @@ def _paint_names(painter: QPainter, plan: LeakPlan, style: Style) -> None:
     painter.setPen(style.ink)
     font = painter.font()
     step = max(1, math.ceil(_NAMES_FROM * unit / side))
-    widest = min(max(text_width(font, name) for name in names), _WIDEST_NAME * unit)
-    across = step if widest <= side * step - 3 * unit else max(step, math.ceil((widest + 6 * unit) / side))
     beside = plan.left - _BESIDE * unit
     for n in range(0, len(names), step):
         box = QRectF(cells.left() - beside - 6 * unit, cells.top() + (n + 0.5) * side - high / 2, beside, high)
         draw_text(painter, box, _RIGHT, elided(font, names[n], beside))
+    if plan.slanted:
+        _slant_names(painter, plan, style)
+        return
+    widest = min(max(text_width(font, name) for name in names), _WIDEST_NAME * unit)
+    across = step if widest <= side * step - 3 * unit else max(step, math.ceil((widest + 6 * unit) / side))
     for n in range(0, len(names), across):
         name = elided(font, names[n], _WIDEST_NAME * unit)
         width = text_width(font, name) + 1
@@ -252,6 +279,21 @@ def _paint_names(painter: QPainter, plan: LeakPlan, style: Style) -> None:
             continue  # it would be cut at the edge
         x = max(x, cells.left() - _BESIDE * unit)
         draw_text(painter, QRectF(x, cells.top() - 20 * unit, width, high), _CENTRE, name)
+
+
+def _slant_names(painter: QPainter, plan: LeakPlan, style: Style) -> None:
+    """The tokens' names above the cells as they stand above every other map."""
+    cells, unit, length, px = plan.cells, plan.unit, len(plan.names), _SLANTED_PX * plan.unit
+    above, font = plan.top - _ABOVE_NAMES * unit, sized(px)
+    painter.setFont(font)
+    box = Box(*cells.getRect())  # type: ignore[misc]
+    place = PanelLayout(
+        outer=box, map_rect=box, title=None, row_labels=None,
+        column_labels=Box(box.x, box.y - above, box.width, above - _FEET * px), overhang=None, sums=None,
+        sums_header=None, label_px=px, slanted=True, unit=unit,
+    )  # fmt: skip
+    names = [elided(font, name, _WIDEST_NAME * unit) for name in plan.names]
+    paint_column_labels(painter, place, (0.0, length, 0.0, length), Labels(names, 0, length), style, None)
 
 
 def _looks(moved: npt.NDArray[np.float64], hidden: npt.NDArray[np.bool_]) -> tuple[_Look, ...]:
@@ -306,19 +348,27 @@ def _paint_legend(painter: QPainter, plan: LeakPlan, style: Style) -> None:
         y += _LEGEND * unit
 
 
-def write_leak_image(path: Path, reading: Reading, lines: Sequence[str], style: Style = LIGHT) -> None:
-    """A PNG of 1,200 × 1,300 pixels: ``lines`` above the map. Raises `files.FileProblem` where it cannot be written."""
+def write_leak_image(
+    path: Path, reading: Reading, heads: Sequence[str], notes: Sequence[str], style: Style = LIGHT
+) -> None:  # fmt: skip
+    """A PNG of 1,200 × 1,300 pixels: ``heads`` and, quieter, ``notes`` above the map.
+
+    Raises `files.FileProblem` where it cannot be written.
+    """
     load_fonts()
     image = QImage(1200, 1300, QImage.Format.Format_RGB32)
     image.fill(style.card)
     painter = QPainter(image)
     painter.scale(2, 2)
     top = 20.0
-    for place, line in enumerate(lines):
-        painter.setFont(sized(15 if place == 0 else 13))
-        painter.setPen(style.ink if place == 0 else style.muted)
-        draw_text(painter, QRectF(20, top, 560, 22), Qt.AlignmentFlag.AlignLeft, elided(painter.font(), line, 560))
-        top += 24
+    said = [(head, 15, style.ink) for head in heads] + [(note, 13, style.muted) for note in notes]
+    for words, pixels, ink in said:
+        painter.setFont(sized(pixels))
+        painter.setPen(ink)
+        for line in wrapped(painter.font(), words, 560):
+            draw_text(painter, QRectF(20, top, 560, 22), Qt.AlignmentFlag.AlignLeft, line)
+            top += 24
     paint_leak_map(painter, QRectF(20, top + 8, 560, 650 - top - 20), reading, style)
     painter.end()
-    write_whole(path, partial(write_png, image=image, texts={}, large_cells=True))
+    kept = {KEYWORD: remember_given("module")}
+    write_whole(path, partial(write_png, image=image, texts=kept, large_cells=True))

@@ -23,9 +23,11 @@ _TIGHT: Final = 84.0
 """Maps smaller than this have brief words around them."""
 
 _APART: Final = 2.4 * GAP  # at most, between a map with its words and the next
-_NAMELESS: Final = 0.4
-"""So much of its area is a map worth whose tokens are not named."""
+_NAMELESS, _ROW_NAMELESS, _ROWS_ALONE = 0.4, 0.2, 0.7
+"""So much of its area is a map worth whose tokens are not named, less where a row is pointed out; and one of one text
+whose rows alone are."""
 
+_OF_ONE, _OF_SEVERAL = 0.4, 0.2  # shares of a grid's width that its rows' names take at most
 _LABEL_SHARE: Final = 0.3  # of a cell's side
 _LABEL_PX: Final = (20.0, 16.0, 13.0, 12.0)
 
@@ -92,11 +94,19 @@ class MapCell:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MapGrid:
-    """The maps in reading order, ``columns`` in a row. ``named`` if their tokens are, or have none."""
+    """The maps in reading order, ``columns`` in a row.
+
+    ``told`` is the share of their worth that maps have as their tokens are named: 1 where all are, or there are none.
+    """
 
     cells: tuple[MapCell, ...]
     columns: int
-    named: bool
+    told: float
+
+    @property
+    def named(self) -> bool:
+        """Whether tokens are named, if but along the rows, or there are none."""
+        return self.told >= _ROWS_ALONE
 
     @property
     def least(self) -> float:
@@ -106,7 +116,7 @@ class MapGrid:
     @property
     def merit(self) -> float:
         """`least`, less where names are left out: two grids of the same maps are compared by it."""
-        return self.least * (1.0 if self.named or self.least < 0 else _NAMELESS)
+        return self.least * (self.told if self.least >= 0 else 1.0)
 
     @property
     def worth(self) -> float:
@@ -114,7 +124,7 @@ class MapGrid:
 
         0 where words have no room.
         """
-        return sum(cell.area for cell in self.cells) * (1.0 if self.named else _NAMELESS) if self.least >= 0 else 0.0
+        return sum(cell.area for cell in self.cells) * self.told if self.least >= 0 else 0.0
 
     def row_of(self, number: int) -> tuple[MapCell, ...]:
         """The cells beside that of ``number``, and itself."""
@@ -148,7 +158,7 @@ def plain_grid(maps: tuple[Matrix, ...], room: Box, unit: float) -> MapGrid:
     briefs = _briefs(maps)
     choices = [(maps, TITLE_PX), *([(briefs, CAPTION_PX)] if briefs else [])]
     grids = [
-        MapGrid(tuple(_grid(chosen, room, unit, columns, title_px)), columns, named=True)
+        MapGrid(tuple(_grid(chosen, room, unit, columns, title_px)), columns, told=1.0)
         for chosen, title_px in choices
         for columns in range(1, len(maps) + 1)
     ]
@@ -173,20 +183,24 @@ def _largest(maps: tuple[Matrix, ...], room: Box, unit: float, title_px: float =
 def _grids(
     maps: tuple[Matrix, ...], room: Box, unit: float, columns: int, title_px: float
 ) -> Iterator[MapGrid]:  # fmt: skip
-    """Maps that are each labelled; where all have the same tokens, also such that are labelled along the edges."""
+    """Maps that are each labelled; where all have the same tokens, also such that are labelled along the edges.
+
+    A single one may have its rows' names alone so, where its columns' would cost too much.
+    """
     each = _grid(maps, room, unit, columns, title_px)
     named = all(not cell.matrix.outline.tokens or cell.place.column_labels is not None for cell in each)
-    yield MapGrid(_packed(each, unit, columns), columns, named)
+    nameless = _NAMELESS if maps[0].row is None else _ROW_NAMELESS
+    yield MapGrid(_packed(each, unit, columns), columns, 1.0 if named else nameless)
     first = maps[0]
     alike = all(
         (one.outline.tokens, one.frame.rows, one.frame.cols)
         == (first.outline.tokens, first.frame.rows, first.frame.cols)
         for one in maps
     )
-    if first.outline.tokens and alike and columns > 1:
+    if first.outline.tokens and alike and (columns > 1 or len(maps) == 1):
         edged = _edged(maps, room, unit, columns, title_px)
         if edged is not None:
-            yield MapGrid(edged, columns, named=True)
+            yield MapGrid(edged, columns, 1.0 if len(maps) > 1 else _ROWS_ALONE)
 
 
 def _edged(
@@ -199,7 +213,8 @@ def _edged(
     subject = replace(subject_of_matrix(maps[0]), sums=any(one.frame.row_sums is not None for one in maps))
 
     def tried(label_px: float, *, slanted: bool, above: bool) -> tuple[list[MapCell], _Sizes]:
-        left, top, lean = edges_of(subject, room.width, label_px, unit, slanted=slanted)
+        most = _OF_ONE if len(maps) == 1 else _OF_SEVERAL
+        left, top, lean = edges_of(subject, room.width, label_px, unit, slanted=slanted, most=most)
         sizes = left, top if above else 0.0, lean
         inner = Box(room.x + left, room.y, max(room.width - left - lean, 1.0), room.height)
         return _grid(maps, inner, unit, columns, title_px, edge=_Edge(subject, label_px, sizes[1])), sizes
@@ -211,7 +226,8 @@ def _edged(
     cell = rough[0].place.map_rect.width / subject.cols
     label_px = next((px * unit for px in _LABEL_PX if px * unit <= _LABEL_SHARE * cell), _LABEL_PX[-1] * unit)
     turned = subject.column_ems * label_px * 1.1 > cell
-    for slanted, above in ((turned, True), *([(False, False)] if maps[0].is_of_one_text else [])):
+    ways = [(turned, True)] if len(maps) > 1 else []  # a single map has both by itself
+    for slanted, above in (*ways, *([(False, False)] if maps[0].is_of_one_text else [])):
         grid, sizes = tried(label_px, slanted=slanted, above=above)
         rows_tell, columns_tell = names_tell(grid[0].place, subject, slanted=slanted)
         columns_tell = not above or (columns_tell and (slanted or not wide(grid, label_px)))

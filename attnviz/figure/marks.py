@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Final
@@ -26,11 +26,14 @@ from attnviz.spec import (
     View,
     shape_text,
     stages_of,
+    was_given,
 )
 from attnviz.spec.fills import number_words
 
 PERCENT_UP_TO_KEYS: Final = labels.PERCENT_UP_TO_KEYS
 BARE: Final = "bare "
+DIGITS_UP_TO: Final = 1e15
+"""Where the digits of float64 reach the point: what is larger is told as 1.7e308."""
 _SUM_TOLERANCE = 0.005
 
 _STAGE_TITLES: Final = {
@@ -76,6 +79,8 @@ def cell_number(value: float, decimals: int, *, bare: bool = True) -> str:
     """``value`` with ``decimals`` digits and no leading zero: ".48", "−1.25", "−∞"; 0 and 1 without any if ``bare``."""
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
+    if abs(value) >= DIGITS_UP_TO:
+        return colour.number_label(value)
     if value in (0, 1) and bare:
         return f"{value:.0f}"
     text = f"{abs(value):.{decimals}f}"
@@ -169,6 +174,8 @@ def mask_words(spec: AttentionSpec) -> list[str]:
                 pass
             case Drawn():
                 words.append(QCoreApplication.translate("Figure", "drawn by hand"))
+            case MaskFile(path=path) if was_given(path):
+                words.append(QCoreApplication.translate("Figure", "shape given in Python"))
             case MaskFile(path=path):
                 words.append(QCoreApplication.translate("Figure", "shape of {0}").format(PurePath(path).name))
             case shape:
@@ -263,6 +270,12 @@ def scale_caption(stage: str, scale: Scale, view: View) -> str:
 # ----------------------------------------------------------------------------------------------------------- legend
 
 
+_LOOKS: Final = (
+    CellClass.MASKED, None, CellClass.ZERO, CellClass.DROPPED, CellClass.PADDED, CellClass.NAN,
+)  # fmt: skip
+"""The kinds of a legend's entries from left to right."""
+
+
 @dataclass(frozen=True, slots=True)
 class LegendEntry:
     """One look and its count in words; ``kind`` None is the red frame of visible future cells."""
@@ -322,6 +335,15 @@ def legend_entries(picture: Picture, *, present_only: bool = False) -> tuple[Leg
     nan = [count.nan for count in counts]
     add(CellClass.NAN, QCoreApplication.translate("Figure", "NaN"), nan)
     return tuple(entries)
+
+
+def room_for(legends: Iterable[Sequence[LegendEntry]]) -> tuple[LegendEntry, ...]:
+    """Every look that one of ``legends`` has, in its place among the others and with its longest words."""
+    longest: dict[CellClass | None, LegendEntry] = {}
+    for entry in (entry for legend in legends for entry in legend):
+        known = longest.get(entry.kind)
+        longest[entry.kind] = entry if known is None or len(known.text) < len(entry.text) else known
+    return tuple(longest[kind] for kind in _LOOKS if kind in longest)
 
 
 def look_words(kind: CellClass | None) -> str:

@@ -18,7 +18,6 @@ from attnviz.figure.fitting import pooled
 from attnviz.figure.fonts import draw_text, load_fonts, sized
 from attnviz.figure.grid import Window, grid_of
 from attnviz.figure.grids import shifted
-from attnviz.figure.highlights import paint_selected_row
 from attnviz.figure.labels import label_step
 from attnviz.figure.layout import Box, PanelLayout, Subject, map_shape, panel_layout, subject_of
 from attnviz.figure.paint import paint_surroundings
@@ -27,6 +26,7 @@ from attnviz.figure.peeking import Peeking, frame_hidden_cells, hidden_cells, ou
 from attnviz.figure.styles import Style
 from attnviz.figure.vectors import draw_lines
 from attnviz.frames import CellClass, Counts, Crop, Frame, Outline, Scale, StageShape, Values, level_for, shown_class
+from attnviz.session import Cell
 from attnviz.spec import AnyShape, MaskFile
 
 TITLE_PX, CAPTION_PX = 14, 12
@@ -35,6 +35,7 @@ _LABELS_WORTH = 0.3  # labels that leave less than this share of the map's area 
 _FRAMED_FROM = 7.0  # pixels a cell
 _MOST_PIXELS = 512  # a larger matrix is pooled to so many pixels a side
 _SQUARE_UP_TO = 8.0  # times as long as wide: of a longer part of a map square cells would be a thread
+_PALE = 0.2, 0.18  # of ink in what is pale, at least and more by brightness: no ground of a mask is so dark
 _CENTRE = Qt.AlignmentFlag.AlignHCenter
 
 
@@ -209,7 +210,7 @@ def paint_map(
         factor *= 2
     frame = pooled(frame, factor, matrix.colours)
     if matrix.faded:
-        frame = replace(frame, rgb=_paled(frame, matrix.faded, style.card))
+        frame = replace(frame, rgb=_paled(frame, matrix.faded, style))
     painter.save()
     if matrix.grown is not None:  # what is not there yet is bare paper
         painter.fillRect(rect, style.card)
@@ -235,9 +236,10 @@ def paint_map(
         painter.setPen(style.hairline)
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawRect(rect.adjusted(0.5, 0.5, -0.5, -0.5))
-    paint_surroundings(painter, place, window, frame, outline, style, numbers=numbers)
-    if matrix.row is not None:
-        paint_selected_row(painter, rect, window, matrix.row, style, unit)
+    row = None if matrix.row is None else Cell(matrix.row, 0)
+    paint_surroundings(
+        painter, place, window, frame, outline, style, selected=row, numbers=numbers, answer=False
+    )  # fmt: skip
     painter.restore()
 
 
@@ -302,15 +304,16 @@ def _area(plan: PanelLayout) -> float:
     return plan.map_rect.width * plan.map_rect.height
 
 
-def _paled(frame: Frame, rows: int, card: QColor) -> colour.Pixels:
-    """The frame's pixels with the ordinary ones of its first ``rows`` grey and near the card's own colour."""
+def _paled(frame: Frame, rows: int, style: Style) -> colour.Pixels:
+    """The frame's pixels with the ordinary ones of its first ``rows`` grey, from near the card's colour on."""
     end = -(-rows // frame.level)
     rgb = frame.rgb.copy()
     part, plain = rgb[:end], shown_class(frame.classes[:end]) == CellClass.ORDINARY
     channels = np.stack([part >> np.uint32(shift) & np.uint32(0xFF) for shift in (16, 8, 0)]).astype(np.float64)
-    grey = channels.T @ np.array([0.3, 0.59, 0.11])  # as bright as the colour seems
-    grey = grey.T
-    mixed = [np.rint(0.42 * grey + 0.58 * own).astype(np.uint32) for own in (card.red(), card.green(), card.blue())]
+    card, ink = (np.array([one.red(), one.green(), one.blue()]) for one in (style.card, style.ink))
+    luma = np.array([0.3, 0.59, 0.11])  # as bright as a colour seems
+    share = _PALE[0] + _PALE[1] * np.abs(np.tensordot(luma, channels, 1) - luma @ card) / 255
+    mixed = [np.rint(a + (b - a) * share).astype(np.uint32) for a, b in zip(card, ink, strict=True)]
     pale = np.uint32(0xFF000000) | mixed[0] << np.uint32(16) | mixed[1] << np.uint32(8) | mixed[2]
     part[plain] = pale[plain]
     return rgb

@@ -92,12 +92,13 @@ def paint_surroundings(
 
 def paint_legend(
     painter: QPainter, plan: layout.FigureLayout, picture: Picture, style: Style, *, window: Window | None = None,
-    note: str | None = None, present_only: bool = False,
+    note: str | None = None, present_only: bool = False, room: Sequence[marks.LegendEntry] = (),
 ) -> None:  # fmt: skip
     """The captions, and under them the looks of cells that are no ordinary numbers with their counts.
 
     The looks are those of the maps that show ``window`` (None: the whole map). A ``note`` stands in place of the first
-    caption, or of the legend where there is none. With ``present_only`` looks that no cell has are left out.
+    caption, or of the legend where there is none. With ``present_only`` looks that no cell has are left out;
+    each of the others stands where it would if all looks of ``room`` were there.
     """
     outline, frames = picture.outline, picture.heads
     if outline is None or not frames:
@@ -122,16 +123,19 @@ def paint_legend(
     n_rows, n_cols = map_shape(outline)
     top, bottom, left, right = window or (0.0, float(n_rows), 0.0, float(n_cols))
     place = plan.panels[0].map_rect
-    side = min(place.height / (bottom - top), place.width / (right - left))
-    marked = coarsest.level == 1 and side >= cells.hatched_from(style)
+    cell = min(place.height / (bottom - top), place.width / (right - left))
+    marked = coarsest.level == 1 and cell >= cells.hatched_from(style)
     side, line = LEGEND_PX * unit, plan.line
     entries = marks.legend_entries(picture, present_only=present_only)
-    for entry, (row, left) in zip(entries, legend_places(entries, plan.legend.width, unit), strict=True):
+    room = room or entries
+    places = dict(zip((entry.kind for entry in room), legend_places(room, plan.legend.width, unit), strict=True))
+    for entry in entries:
+        row, left = places[entry.kind]
         y = plan.legend.y + row * line
         if y + line > plan.legend.bottom + 1:
             break
         swatch = QRectF(plan.legend.x + left, y + (line - side) / 2, side, side)
-        cells.paint_swatch(painter, swatch, entry.kind, style, marked=marked)
+        cells.paint_swatch(painter, swatch, entry.kind, style, marked=marked, cell=cell)
         painter.setPen(style.muted)
         text_x = swatch.right() + _SWATCH_GAP * unit
         draw_text(painter, QRectF(text_x, y, plan.legend.right - text_x, line), _LEFT, entry.text)

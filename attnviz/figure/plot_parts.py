@@ -50,12 +50,16 @@ def apart(heights: Numbers, *, label: str = "", role: Role = "accent", outline: 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A line across the whole plot: at this y, or at this x where it is ``upright``."""
+    """A line across the whole plot: at this y, or at this x where it is ``upright``.
+
+    Its words stand where nothing is drawn; where there is no such place, in the legend, there ``brief`` if it has that.
+    """
 
     at: float
     label: str = ""
     role: Role = "muted"
     upright: bool = False
+    brief: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +77,7 @@ class Plot:
 
     ``x_range`` and ``y_range`` None are what the numbers take. ``x_names`` names places of the x axis in place of
     numbers. ``cells`` stand in a strip between the x axis and its numbers. On a logarithmic axis what is not above 0
-    is left out.
+    is left out. Curves ``to_come`` are those of later pictures of an animation: words stand clear of them already.
     """
 
     curves: tuple[Curve, ...] = ()
@@ -87,3 +91,27 @@ class Plot:
     x_range: tuple[float, float] | None = None
     y_range: tuple[float, float] | None = None
     x_names: tuple[tuple[float, str], ...] = field(default=())
+    to_come: tuple[Curve, ...] = ()
+
+
+def extent_of(plot: Plot, which: int) -> tuple[float, float]:
+    """The range of an axis (0: x, 1: y): as given, else from the numbers, marks and, under bars, 0."""
+    given, log = (plot.x_range, plot.x_log) if which == 0 else (plot.y_range, plot.y_log)
+    if given is not None:
+        return given
+    parts: list[Numbers] = [curve.y if which else curve.x for curve in plot.curves]
+    parts += [bars.heights if which else bars.edges for bars in plot.bars]
+    parts += [[mark.at] for mark in plot.marks if mark.upright == (which == 0)]
+    parts += [[0.0]] if which and plot.bars else []
+    parts += [[place for place, _ in plot.x_names]] if which == 0 else []
+    numbers = np.concatenate([np.asarray(part, np.float64).ravel() for part in parts] or [np.zeros(1)])
+    numbers = numbers[np.isfinite(numbers) & ((numbers > 0) | (not log))]
+    if not numbers.size:
+        return (1.0, 10.0) if log else (0.0, 1.0)
+    low, high = float(numbers.min()), float(numbers.max())
+    if log:
+        return (low, high) if high > low else (low / 2, high * 2)
+    if high <= low:
+        return low - 0.5, high + 0.5
+    room = 0.06 * (high - low) if which else 0.0
+    return (low if low == 0 else low - room), (high if high == 0 else high + room)

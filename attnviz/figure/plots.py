@@ -14,7 +14,8 @@ from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF
 from attnviz.figure.axes import Axis, number_words, tick_places
 from attnviz.figure.cells import Style, paint_ground
 from attnviz.figure.fonts import draw_text, load_fonts, sized, text_width
-from attnviz.figure.plot_parts import Bars, Cells, Curve, Mark, Numbers, Plot, Role, apart
+from attnviz.figure.plot_parts import Bars, Cells, Curve, Mark, Numbers, Plot, Role, apart, extent_of
+from attnviz.figure.plot_places import SAMPLE, Drawn, Legend, Points, first_free, legend_of
 
 _COLOURS: Final[dict[str, tuple[str, str]]] = {
     "teal": ("#0b7f78", "#3cc7bc"),
@@ -38,7 +39,8 @@ _SHAPED: Final = 7  # points of a long curve that get a shape
 _LEFT, _RIGHT, _CENTRE = Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignRight, Qt.AlignmentFlag.AlignHCenter
 _JOINED: Final = 256  # points of a curve
 _STRIP: Final = 16.0  # pixels of the strip below the axis
-_SAMPLE: Final = 26.0  # pixels before an entry's words
+_DOT, _THICK, _THIN = 3.0, 2.0, 1.3  # pixels: a point's radius, and how wide curves and marks are
+_PLATE: Final = 2.0  # pixels of ground beside a mark's words
 
 
 def role_colour(role: Role, style: Style) -> QColor:
@@ -62,8 +64,9 @@ def paint_plot(painter: QPainter, rect: QRectF, plot: Plot, style: Style, unit: 
 def least_width(plot: Plot, unit: float = 1.0) -> float:
     """Pixels in which no word of the plot has to be cut."""
     font = sized(12 * unit)
-    legend = [one.label for one in plot.bars] + [one.label for one in plot.curves] + [one.label for one in plot.marks]
-    words = [text_width(font, label) + _SAMPLE * unit for label in legend]
+    legend = [one.label for one in plot.bars] + [one.label for one in plot.curves]
+    legend += [one.brief or one.label for one in plot.marks]
+    words = [text_width(font, label) + SAMPLE * unit for label in legend]
     return max([text_width(font, plot.y_label), text_width(font, plot.x_label) + 60 * unit, 170 * unit, *words])
 
 
@@ -85,8 +88,8 @@ class _Painting:
     def __init__(self, painter: QPainter, rect: QRectF, plot: Plot, style: Style, unit: float) -> None:
         self.painter, self.rect, self.plot, self.style, self.unit = painter, rect, plot, style, unit
         self.line, self.strip = 17 * unit, _STRIP * unit if plot.cells else 0.0
-        self.x_axis = Axis(_extent(plot, 0), log=plot.x_log)
-        self.y_axis = Axis(_extent(plot, 1), log=plot.y_log)
+        self.x_axis = Axis(extent_of(plot, 0), log=plot.x_log)
+        self.y_axis = Axis(extent_of(plot, 1), log=plot.y_log)
         self.area = QRectF()
 
     def paint(self) -> None:
@@ -94,11 +97,11 @@ class _Painting:
             *(_Entry(b.label, self._colour(b.role), bar=b) for b in self.plot.bars if b.label),
             *(_Entry(c.label, self._colour(c.role), c.dashed, role=c.role) for c in self.plot.curves if c.label),
         ]
-        rows = self._lay_out(entries)
+        legend = self._lay_out(entries)
         placed, left_over = self._place_marks()
         if left_over:  # what has no room at its line stands in the legend, which may take room from the plot
-            entries += [_Entry(m.label, self._colour(m.role), dashed=True, thin=True) for m in left_over]
-            rows = self._lay_out(entries)
+            entries += [_Entry(m.brief or m.label, self._colour(m.role), dashed=True, thin=True) for m in left_over]
+            legend = self._lay_out(entries)
             placed = [(mark, box) for mark, box in self._place_marks()[0] if mark not in left_over]
         if self.area.width() < 20 * self.unit or self.area.height() < 20 * self.unit:
             return
@@ -111,7 +114,8 @@ class _Painting:
         self.painter.save()
         self.painter.setClipRect(self.area.adjusted(-edge, -edge, edge, edge), Qt.ClipOperation.IntersectClip)
         for bars in self.plot.bars:
-            self._paint_bars(bars)
+            for box in self._bar_boxes(bars):
+                self._paint_bar(box, bars)
         for mark in self.plot.marks:
             self._paint_mark(mark)
         for curve in self.plot.curves:
@@ -119,7 +123,7 @@ class _Painting:
         self.painter.restore()
         for mark, box in placed:
             self._paint_words(mark, box)
-        self._paint_legend(rows)
+        self._paint_legend(entries, legend)
 
     def _colour(self, role: Role) -> QColor:
         return role_colour(role, self.style)
@@ -129,44 +133,52 @@ class _Painting:
 
     # --------------------------------------------------------------------------------------------------------- layout
 
-    def _lay_out(self, entries: list[_Entry]) -> list[list[tuple[_Entry, float]]]:
-        """The plot's area, and the legend's lines of entries with their left edges."""
+    def _lay_out(self, entries: list[_Entry]) -> Legend:
+        """The plot's area, and where the legend's entries lie."""
         unit, rect = self.unit, self.rect
-        rows = self._legend_rows(entries)
-        top = rect.top() + (self.line if self.plot.y_label else 0) + len(rows) * self.line + 6 * unit
+        name = self._width(self.plot.y_label) if self.plot.y_label else 0.0
+        legend = legend_of([self._width(entry.label) for entry in entries], name, rect.width(), unit)
+        own = bool(self.plot.y_label) and not legend.beside
+        top = rect.top() + (own + len(legend.lines)) * self.line + 6 * unit
         bottom = rect.bottom() - self.line - self.strip - (self.line if self.plot.x_label else 0)
         n_ticks = max(2, int((bottom - top) / (30 * unit)))
         labels = [words for _, words in tick_places(self.y_axis, n_ticks)]
         gutter = max([self._width(words) for words in labels] + [24 * unit]) + 8 * unit
         self.area = QRectF(rect.left() + gutter, top, rect.width() - gutter - 10 * unit, bottom - top)
-        return rows
-
-    def _legend_rows(self, entries: list[_Entry]) -> list[list[tuple[_Entry, float]]]:
-        rows: list[list[tuple[_Entry, float]]] = []
-        x, sample, gap = math.inf, _SAMPLE * self.unit, 16 * self.unit
-        for entry in entries:
-            width = sample + self._width(entry.label)
-            if x + width > self.rect.width():
-                rows.append([])
-                x = 0.0
-            rows[-1].append((entry, x))
-            x += width + gap
-        return rows
+        return legend
 
     def _place_marks(self) -> tuple[list[tuple[Mark, QRectF]], list[Mark]]:
-        """A box for each mark's words that lies in the plot and over no other's; and those for which there is none."""
+        """A box for each mark's words that lies in the plot and over nothing; and those for which there is none."""
         placed: list[tuple[Mark, QRectF]] = []
         left_over: list[Mark] = []
-        for mark in self.plot.marks:
-            if not mark.label or not self._is_in_sight(mark):
-                continue
-            boxes = (box for box in self._boxes_for(mark) if self.area.contains(box))
-            box = next((box for box in boxes if not any(box.intersects(other) for _, other in placed)), None)
+        shown = [mark for mark in self.plot.marks if mark.label and self._is_in_sight(mark)]
+        lines, bars = self._data() if shown else ([], ())
+        for mark in shown:
+            others = [(self._line_of(one), _THIN * self.unit) for one in self.plot.marks if one is not mark]
+            taken = [other for _, other in placed]
+            box = first_free(self._boxes_for(mark), self.area, Drawn((*lines, *others), bars), taken)
             if box is None:
                 left_over.append(mark)
             else:
                 placed.append((mark, box))
         return placed, left_over
+
+    def _data(self) -> tuple[list[tuple[Points, float]], tuple[QRectF, ...]]:
+        """The curves' points with how thick they are, and the bars: what words would hide."""
+        lines = []
+        for curve in (*self.plot.curves, *self.plot.to_come):
+            thick = 2 * _DOT if curve.dots or self.style.grey else _THICK
+            lines.append((self._points(curve), (thick + 2 * _PLATE) * self.unit))
+        return lines, tuple(box for bars in self.plot.bars for box in self._bar_boxes(bars))
+
+    def _line_of(self, mark: Mark) -> Points:
+        """Both ends of a mark (2, 2)."""
+        area = self.area
+        if mark.upright:
+            x = self._x(mark.at)
+            return np.array([[x, area.top()], [x, area.bottom()]])
+        y = self._y(mark.at)
+        return np.array([[area.left(), y], [area.right(), y]])
 
     def _boxes_for(self, mark: Mark) -> list[QRectF]:
         area, gap, height = self.area, 5 * self.unit, self.line - 2
@@ -179,8 +191,8 @@ class _Painting:
                 for left in (x + gap, x - gap - width)
             ]
         y = self._y(mark.at)
-        rights = (area.right() - 2 - width, area.left() + 2)
-        return [QRectF(left, top, width, height) for left in rights for top in (y - height - 1, y + 2)]
+        rights, off = (area.right() - 2 - width, area.left() + 2), 4 * self.unit
+        return [QRectF(left, top, width, height) for left in rights for top in (y - height - off, y + off)]
 
     def _is_in_sight(self, mark: Mark) -> bool:
         axis = self.x_axis if mark.upright else self.y_axis
@@ -238,15 +250,18 @@ class _Painting:
                 return ticks
         return [*tick_places(self.x_axis, 2)[:1]]
 
-    def _paint_bars(self, bars: Bars) -> None:
+    def _bar_boxes(self, bars: Bars) -> list[QRectF]:
+        """Where the bars stand that are not 0."""
         foot = self._y(self.y_axis.low if self.y_axis.log else min(max(0.0, self.y_axis.low), self.y_axis.high))
         edges, heights = np.asarray(bars.edges, np.float64), np.asarray(bars.heights, np.float64)
+        boxes = []
         for first, last, height in zip(edges[:-1].tolist(), edges[1:].tolist(), heights.tolist(), strict=True):
             if not height or math.isnan(height):
                 continue
             left, right, y = self._x(first), self._x(last), self._y(height)
             gap = min(1.0 * self.unit, (right - left) * 0.15)
-            self._paint_bar(QRectF(left + gap / 2, min(y, foot), right - left - gap, abs(foot - y)), bars)
+            boxes.append(QRectF(left + gap / 2, min(y, foot), right - left - gap, abs(foot - y)))
+        return boxes
 
     def _paint_bar(self, box: QRectF, bars: Bars) -> None:
         colour = QColor(self._colour(bars.role))
@@ -263,27 +278,23 @@ class _Painting:
     def _paint_mark(self, mark: Mark) -> None:
         if not self._is_in_sight(mark):
             return
-        pen = QPen(self._colour(mark.role), 1.3 * self.unit)
+        pen = QPen(self._colour(mark.role), _THIN * self.unit)
         pen.setDashPattern([2, 3])
         self.painter.setPen(pen)
-        if mark.upright:
-            x = self._x(mark.at)
-            self.painter.drawLine(QPointF(x, self.area.top()), QPointF(x, self.area.bottom()))
-        else:
-            y = self._y(mark.at)
-            self.painter.drawLine(QPointF(self.area.left(), y), QPointF(self.area.right(), y))
+        start, end = self._line_of(mark).tolist()
+        self.painter.drawLine(QPointF(*start), QPointF(*end))
 
     def _paint_words(self, mark: Mark, box: QRectF) -> None:
         if not self.style.clear:
             ground = QColor(self.style.card)
             ground.setAlphaF(0.85)
-            self.painter.fillRect(box.adjusted(-2, 0, 2, 0), ground)
+            self.painter.fillRect(box.adjusted(-_PLATE, 0, _PLATE, 0), ground)
         self.painter.setPen(self._colour(mark.role))
         draw_text(self.painter, box, _LEFT, mark.label)
 
     def _paint_curve(self, curve: Curve) -> None:
         colour = self._colour(curve.role)
-        pen = QPen(colour, 2.0 * self.unit)
+        pen = QPen(colour, _THICK * self.unit)
         pen.setJoinStyle(Qt.PenJoinStyle.RoundJoin)
         if curve.dashed:
             pen.setDashPattern([3, 2.2])
@@ -310,7 +321,7 @@ class _Painting:
     def _paint_point(self, middle: QPointF, role: Role) -> None:
         self.painter.setPen(Qt.PenStyle.NoPen)
         self.painter.setBrush(self._colour(role))
-        radius = 3 * self.unit
+        radius = _DOT * self.unit
         corners = _SHAPES.get(role) if self.style.grey else None
         if corners is None:
             self.painter.drawEllipse(middle, radius, radius)
@@ -318,34 +329,41 @@ class _Painting:
             places = [middle + QPointF(x * radius, y * radius) for x, y in corners]
             self.painter.drawPolygon(QPolygonF(places))
 
-    def _stretches(self, curve: Curve) -> list[list[QPointF]]:
-        """The curve's points on the paper in unbroken stretches; those far outside are drawn at some distance."""
+    def _points(self, curve: Curve) -> Points:
+        """The curve's points on the paper (n, 2), NaN where it is broken; those far outside lie at some distance."""
         x, y = np.asarray(curve.x, np.float64), np.asarray(curve.y, np.float64)
         across, up = self.x_axis.places(x), self.y_axis.places(y)
-        sound = np.isfinite(across) & np.isfinite(up)
+        broken = ~(np.isfinite(across) & np.isfinite(up))
+        across, up = np.clip(across, -9.0, 10.0), np.clip(up, -9.0, 10.0)
+        across[broken] = np.nan
+        left, bottom, wide, high = self.area.left(), self.area.bottom(), self.area.width(), self.area.height()
+        return np.column_stack([left + across * wide, bottom - up * high])
+
+    def _stretches(self, curve: Curve) -> list[list[QPointF]]:
+        """The curve's points in unbroken stretches."""
         stretches: list[list[QPointF]] = []
         before = False
-        for here, a, u in zip(sound.tolist(), across.tolist(), up.tolist(), strict=True):
+        for x, y in self._points(curve).tolist():
+            here = not math.isnan(x)
             if here:
                 if not before:
                     stretches.append([])
-                a, u = min(max(a, -9.0), 10.0), min(max(u, -9.0), 10.0)  # noqa: PLW2901 (kept near the paper)
-                point = QPointF(self.area.left() + a * self.area.width(), self.area.bottom() - u * self.area.height())
-                stretches[-1].append(point)
+                stretches[-1].append(QPointF(x, y))
             before = here
         return stretches
 
-    def _paint_legend(self, rows: list[list[tuple[_Entry, float]]]) -> None:
+    def _paint_legend(self, entries: list[_Entry], legend: Legend) -> None:
         painter, unit = self.painter, self.unit
-        y = self.rect.top() + (self.line if self.plot.y_label else 0)
-        for row in rows:
-            for entry, x in row:
+        y = self.rect.top() + (self.line if self.plot.y_label and not legend.beside else 0)
+        for line in legend.lines:
+            for number, x in line:
+                entry = entries[number]
                 left, middle = self.rect.left() + x, y + self.line / 2
                 if entry.bar:
                     box = QRectF(left + 4 * unit, middle - 5 * unit, 12 * unit, 10 * unit)
                     self._paint_bar(box, entry.bar)
                 else:
-                    pen = QPen(entry.colour, (1.3 if entry.thin else 2.0) * unit)
+                    pen = QPen(entry.colour, (_THIN if entry.thin else _THICK) * unit)
                     if entry.dashed:
                         pen.setDashPattern([2, 3] if entry.thin else [3, 2.2])
                     painter.setPen(pen)
@@ -353,32 +371,9 @@ class _Painting:
                     if self.style.grey and (entry.role in _SHAPES or entry.role == "accent"):
                         self._paint_point(QPointF(left + 10 * unit, middle), entry.role)
                 painter.setPen(self.style.ink)
-                box = QRectF(left + _SAMPLE * unit, y, self.rect.right() - left - _SAMPLE * unit, self.line)
+                box = QRectF(left + SAMPLE * unit, y, self.rect.right() - left - SAMPLE * unit, self.line)
                 draw_text(painter, box, _LEFT, entry.label)
             y += self.line
-
-
-def _extent(plot: Plot, which: int) -> tuple[float, float]:
-    """The range of an axis (0: x, 1: y): as given, else from the numbers, marks and, under bars, 0."""
-    given, log = (plot.x_range, plot.x_log) if which == 0 else (plot.y_range, plot.y_log)
-    if given is not None:
-        return given
-    parts: list[Numbers] = [curve.y if which else curve.x for curve in plot.curves]
-    parts += [bars.heights if which else bars.edges for bars in plot.bars]
-    parts += [[mark.at] for mark in plot.marks if mark.upright == (which == 0)]
-    parts += [[0.0]] if which and plot.bars else []
-    parts += [[place for place, _ in plot.x_names]] if which == 0 else []
-    numbers = np.concatenate([np.asarray(part, np.float64).ravel() for part in parts] or [np.zeros(1)])
-    numbers = numbers[np.isfinite(numbers) & ((numbers > 0) | (not log))]
-    if not numbers.size:
-        return (1.0, 10.0) if log else (0.0, 1.0)
-    low, high = float(numbers.min()), float(numbers.max())
-    if log:
-        return (low, high) if high > low else (low / 2, high * 2)
-    if high <= low:
-        return low - 0.5, high + 0.5
-    room = 0.06 * (high - low) if which else 0.0
-    return (low if low == 0 else low - room), (high if high == 0 else high + room)
 
 
 __all__ = [

@@ -342,6 +342,8 @@ def _before_words(now: AttentionSpec, before: AttentionSpec) -> str:
 def _fixed(value: float, decimals: int) -> str:
     if math.isnan(value):
         return "NaN"
+    if abs(value) >= marks.DIGITS_UP_TO:
+        return marks.cell_number(value, decimals)
     return f"{value:.{decimals}f}".replace("inf", "∞").replace("-", "−")
 
 

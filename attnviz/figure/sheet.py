@@ -15,7 +15,7 @@ from attnviz.figure import layout, marks, paint
 from attnviz.figure.colour_bars import paint_colour_bar
 from attnviz.figure.drawing import Drawing, Step
 from attnviz.figure.fitting import fitted
-from attnviz.figure.fonts import draw_text, load_fonts, sized, text_width
+from attnviz.figure.fonts import draw_text, load_fonts, sized, text_width, whole_or_none
 from attnviz.figure.glosses import glossed
 from attnviz.figure.paper_layout import SheetWords, margin_of, paper_layout
 from attnviz.figure.styles import Style, style_of_theme
@@ -141,12 +141,16 @@ def lay_out(
 
 
 class PictureDrawing(Drawing):
-    """``picture`` on ``sheet``; blank where it has no frames. ``selected`` wears the frame of the current row."""
+    """``picture`` on ``sheet``; blank where it has no frames. ``selected`` wears the frame of the current row.
+
+    ``scales`` are the colours of panels, and ``looks`` have room in the legend, where other pictures have them too.
+    """
 
     def __init__(
-        self, picture: Picture, sheet: Sheet, *, selected: Cell | None = None, scales: Mapping[str, Scale] | None = None
-    ) -> None:
-        self._sheet, self._selected = sheet, selected
+        self, picture: Picture, sheet: Sheet, *, selected: Cell | None = None,
+        scales: Mapping[str, Scale] | None = None, looks: Sequence[marks.LegendEntry] = (),
+    ) -> None:  # fmt: skip
+        self._sheet, self._selected, self._looks = sheet, selected, looks
         if picture.outline is not None:
             picture = replace(picture, outline=glossed(picture.outline))
         self._frames = {
@@ -181,6 +185,11 @@ class PictureDrawing(Drawing):
             name: frame.scale for name, frame in self._frames.items() if (frame.classes & CellClass.ORDINARY).any()
         }  # fmt: skip
 
+    @property
+    def legend(self) -> tuple[marks.LegendEntry, ...]:
+        """What the legend says."""
+        return marks.legend_entries(self._picture, present_only=True)
+
     def paint(self, painter: QPainter, step: Step) -> None:
         load_fonts()
         sheet, outline, style, paper = self._sheet, self._picture.outline, self.style, self._sheet.paper
@@ -210,14 +219,16 @@ class PictureDrawing(Drawing):
             paint_colour_bar(painter, plan, [*self._frames.values()], self._picture.view, style)
         if plan.axes:
             _name_axes(painter, plan, outline, style)
-        counted = bool(marks.legend_entries(self._picture, present_only=True))
+        counted = bool(self.legend)
         said_of = first.level, first.pooling
         captions = _captions(sheet, outline, *said_of, signed=first.scale.diverging, counted=counted)
         captions = captions[: len(plan.captions)]
         _write_lines(painter, plan.captions, captions, [(sized(_SMALL * plan.unit), style.muted)] * len(captions))
         if sheet.paper.legend:
             bare = replace(plan, captions=())
-            paint.paint_legend(painter, bare, self._picture, style, window=sheet.window, present_only=True)
+            paint.paint_legend(
+                painter, bare, self._picture, style, window=sheet.window, present_only=True, room=self._looks
+            )
 
 
 def _write_lines(
@@ -236,8 +247,7 @@ def _write_lines(
 def _bounded(frame: Frame, bound: float, colours: str) -> Frame:
     """``frame`` in colours that end at ``bound``, and at −``bound`` where they diverge."""
     low = -bound if frame.scale.diverging else 0.0
-    scale = replace(frame.scale, low=low, high=bound, curve="linear")
-    return replace(frame, scale=scale, rgb=colour.paint_values(frame.values, frame.classes, scale, colours))
+    return _rescaled(frame, replace(frame.scale, low=low, high=bound, curve="linear"), colours)
 
 
 def _rescaled(frame: Frame, scale: Scale, colours: str) -> Frame:
@@ -258,14 +268,25 @@ def _name_axes(painter: QPainter, plan: layout.FigureLayout, outline: Outline, s
     draw = partial(draw_text, painter)
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    painter.setFont(sized(_SMALL * plan.unit))
+    font = sized(_SMALL * plan.unit)
+    painter.setFont(font)
     painter.setPen(style.muted)
-    draw(below, Qt.AlignmentFlag.AlignHCenter, cols)
+    draw(below, Qt.AlignmentFlag.AlignHCenter, whole_or_none(font, cols, below.width()))
     painter.translate(beside.center())
     painter.rotate(-90)
     turned = QRectF(-beside.height() / 2, -beside.width() / 2, beside.height(), beside.width())
-    draw(turned, Qt.AlignmentFlag.AlignHCenter, rows)
+    draw(turned, Qt.AlignmentFlag.AlignHCenter, whole_or_none(font, rows, turned.width()))
     painter.restore()
+
+
+def axes_left_out(plan: layout.FigureLayout, stage: str) -> tuple[str, ...]:
+    """Names of axes for which there is no room beside the maps."""
+    if not plan.axes:
+        return ()
+    beside, below = plan.axes
+    font = sized(_SMALL * plan.unit)
+    rooms = zip(axis_names(stage), (beside.height, below.width), strict=True)
+    return tuple(name for name, room in rooms if not whole_or_none(font, name, room))
 
 
 def axis_names(stage: str) -> tuple[str, str]:

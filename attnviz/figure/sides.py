@@ -13,7 +13,7 @@ from attnviz.figure import marks
 from attnviz.figure.fonts import draw_text, sized, text_width
 from attnviz.figure.grid import Window
 from attnviz.figure.labels import Labels, label_step
-from attnviz.figure.panels import COS, LEAST_LABEL_STEP, ROTATION, SIN, SUMS_EMS, SUMS_FROM
+from attnviz.figure.panels import COS, LEAST_LABEL_STEP, ROTATION, SIN, SUMS_EMS, SUMS_FROM, UPRIGHT_STEP
 from attnviz.figure.places import PanelLayout
 from attnviz.figure.styles import Style
 from attnviz.frames import Frame
@@ -42,9 +42,10 @@ def _in_sight(place: int, first: float, last: float) -> tuple[float, float]:
 
 
 def _least_step(place: PanelLayout) -> float:
-    """Pixels from one line of names to the next; those that stand on end are as close as they can be read."""
-    close = 1.1 * place.label_px
-    return close if place.upright else max(LEAST_LABEL_STEP * place.unit, close)
+    """Pixels from one line of names to the next."""
+    if place.upright:
+        return UPRIGHT_STEP * place.label_px
+    return max(LEAST_LABEL_STEP * place.unit, 1.1 * place.label_px)
 
 
 def shared_step(font: QFont, place: PanelLayout, window: Window, rows: Labels, columns: Labels) -> int:
@@ -100,7 +101,8 @@ def paint_column_labels(
     step, level = _level_step(font, place, window, labels)
     if place.slanted and not level:  # two slanted lines are as far apart as their cells, times the sine
         cell = place.map_rect.width / (right - left)
-        step = label_step(cell, max(_least_step(place), 1.1 * px / (1.0 if place.upright else SIN)))
+        least = _least_step(place)
+        step = label_step(cell, least if place.upright else max(least, 1.1 * px / SIN))
         _paint_slanted(painter, place, window, labels, style, current, step)
         return
     _paint_level(painter, place, window, labels, style, current, step)

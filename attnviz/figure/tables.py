@@ -35,12 +35,14 @@ Line = Sequence[Entry | str]
 class Table:
     """A header above lines; the first column is words, the others numbers, set right.
 
-    Column ``lit`` stands on a tinted ground.
+    Column ``lit`` stands on a tinted ground. Columns are as wide as in ``others``, the same table in other pictures
+    of an animation.
     """
 
     header: tuple[str, ...] = ()
     lines: tuple[tuple[Entry, ...], ...] = ()
     lit: int | None = None
+    others: tuple[Table, ...] = ()
 
     @property
     def words(self) -> list[tuple[str, ...]]:
@@ -61,11 +63,14 @@ def rows_words(shown: int, total: int) -> str:
 
 def natural_widths(table: Table, px: float) -> list[float]:
     """What each column needs at a type of ``px`` pixels, the gap to the next included."""
-    gap = GAP * px / TYPE
-    columns = zip(table.header, *([cell.text for cell in line] for line in table.lines), strict=True)
-    roles = [{line[n].role for line in table.lines} for n in range(len(table.header))]
-    fonts = [_font(px, bold="leak" in found) for found in roles]  # wide enough in every style
-    return [max(text_width(font, text) for text in column) + gap for font, column in zip(fonts, columns, strict=True)]
+    gap, tables = GAP * px / TYPE, (table, *table.others)
+    widths = []
+    for n in range(len(table.header)):
+        cells = [line[n] for one in tables for line in one.lines]
+        font = _font(px, bold=any(cell.role == "leak" for cell in cells))  # wide enough in every style
+        words = [*(one.header[n] for one in tables), *(cell.text for cell in cells)]
+        widths.append(max(text_width(font, text) for text in words) + gap)
+    return widths
 
 
 def column_widths(table: Table, width: float, unit: float = 1.0) -> tuple[float, list[float]]:

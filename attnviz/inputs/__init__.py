@@ -28,9 +28,11 @@ from attnviz.spec import (
     QKFile,
     RandomEmbeddings,
     RandomQK,
+    SpecError,
     Text,
     TypedScores,
     TypedWeights,
+    was_given,
     worked,
 )
 
@@ -141,7 +143,8 @@ def open_source(spec: AttentionSpec, *, in_memory: bool = True) -> Inputs:
             read = tensor_files.open_qk(spec.source)
             queries, keys = (_tensor(array, read.dtype, in_memory) for array in (read.queries, read.keys))
             names = read.tokens or _numbered(length)
-            return Inputs(names, n_queries, f"read from {Path(path).name}", queries=queries, keys=keys)
+            origin = "given in Python" if was_given(path) else f"read from {Path(path).name}"
+            return Inputs(names, n_queries, origin, queries=queries, keys=keys)
 
 
 def count_tokens(source: AnySource) -> tuple[int, int]:
@@ -162,6 +165,14 @@ def count_tokens(source: AnySource) -> tuple[int, int]:
         case RandomEmbeddings(length=length) | RandomQK(length=length) | Pattern(length=length):
             pass
     return length, length
+
+
+def check_same_length(a: AnySource, b: AnySource) -> None:
+    """Raise `SpecError` unless A and B have as many queries, and as many keys."""
+    sizes = [count_tokens(source) for source in (a, b)]
+    if sizes[0] != sizes[1]:
+        of_a, of_b = (f"{queries:,} queries and {keys:,} keys" for queries, keys in sizes)
+        raise SpecError("source", f"A has {of_a}, B {of_b}: give two of the same length")
 
 
 def open_mask_plane(shape: MaskFile, n_queries: int, n_keys: int) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -9,19 +10,20 @@ from typing import Any, Final, TypeVar
 import click
 import msgspec
 
-from attnviz.figure_questions import usual_question
-from attnviz.figures import ANIMATES, CROPPABLE, SHOWS, Figure
+from attnviz.figure_questions import STUDY_OF, usual_question
+from attnviz.figures import ANIMATES, CROPPABLE, PARTS, SHOWS, Figure
 from attnviz.frames import Crop
 from attnviz.opening import REMEMBERING
 from attnviz.options.again import again, replaced
-from attnviz.options.spec import asked_for, changed, spec_options
+from attnviz.options.kinds import Spoken
+from attnviz.options.spec import AskError, asked_for, changed, spec_options
 from attnviz.questions import Question
-from attnviz.spec import QUERY_KEY_STAGES, THEMES, SpecError, make_spec, parse_size
+from attnviz.spec import LINES, MAX_TOKENS, QUERY_KEY_STAGES, THEMES, SpecError, make_spec, parse_size
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class _Size(click.ParamType[tuple[int, int, float | None]]):
+class _Size(Spoken[tuple[int, int, float | None]]):
     name = "WxH"
 
     def convert(
@@ -35,7 +37,7 @@ class _Size(click.ParamType[tuple[int, int, float | None]]):
             return self.fail(str(error), param, ctx)
 
 
-class _Heads(click.ParamType[tuple[int, ...]]):
+class _Heads(Spoken[tuple[int, ...]]):
     name = "N,M,…"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
@@ -82,7 +84,7 @@ def _option(options: dict[str, click.Option], field: str, *names: str, **setting
 
 _option(
     PAPER_OPTIONS, "theme", "--theme", type=click.Choice(THEMES),
-    help="Colours of the sheet. transparent has dark ink, for light grounds; for dark slides take dark.",
+    help="Colours of the sheet (default: light). transparent: dark ink for light grounds; on dark slides take dark.",
 )  # fmt: skip
 _option(PAPER_OPTIONS, "title", "--title", help='Words above (default: what it shows); "" for none.')
 _option(PAPER_OPTIONS, "caption", "--caption/--no-caption", help="The settings that matter.")
@@ -91,14 +93,17 @@ _option(PAPER_OPTIONS, "colour_bar", "--colour-bar/--no-colour-bar", help="The c
 _option(PAPER_OPTIONS, "labels", "--labels/--no-labels", help="Names of tokens and axes.")
 _option(PAPER_OPTIONS, "numbers", "--numbers/--no-numbers", help="Numbers in cells that have room for them.")
 _option(PAPER_OPTIONS, "bound", "--bound", type=float, help="The number at which the colours of maps end.")
-_option(PAPER_OPTIONS, "decimals", "--decimals", type=int, help="Digits of numbers in cells.")
-_option(PAPER_OPTIONS, "type_scale", "--type-scale", type=float, help="All type so many times as large.")
+_option(PAPER_OPTIONS, "decimals", "--decimals", type=int, help="Digits of numbers in cells (default: as many as fit).")
+_option(PAPER_OPTIONS, "type_scale", "--type-scale", type=float, help="Factor on the size of all type (default: 1).")
 _option(PAPER_OPTIONS, "real_text", "--real-text/--outlines", help="Text of an SVG as text, which needs a font.")
 
-_option(FIGURE_OPTIONS, "size", "--size", type=_Size(), help="Pixels (1920x1080), or paper: 8.5x6cm, 17x8cm@600dpi.")
-_option(FIGURE_OPTIONS, "shows", "--shows", type=click.Choice(SHOWS), help="What is on the sheet (heads).")
-_option(FIGURE_OPTIONS, "heads", "--pick", type=_Heads(), help="Only these heads, from 0, by commas.")
-_option(FIGURE_OPTIONS, "row", "--row", type=int, help="The query that a row, a gallery or a study looks at.")
+_option(
+    FIGURE_OPTIONS, "size", "--size", type=_Size(),
+    help="Pixels, or paper such as 8.5x6cm, 17x8cm@600dpi (default: 1920x1080).",
+)  # fmt: skip
+_option(FIGURE_OPTIONS, "shows", "--shows", type=click.Choice(SHOWS), help="What is on the sheet (default: heads).")
+_option(FIGURE_OPTIONS, "heads", "--pick", type=_Heads(), help="Only these heads, from 0, by commas, such as 0,3.")
+_option(FIGURE_OPTIONS, "row", "--row", type=int, help="The query of a row, a gallery or a study (default: the last).")
 _option(
     FIGURE_OPTIONS, "beside", "--beside", type=_Pairs(), multiple=True, default=(),
     help="What differs in B, for --shows a-b, difference or row, such as mask=none.",
@@ -112,8 +117,8 @@ _option(
     help='Only these parts of a study\'s figure, such as maps; "" for all.',
 )  # fmt: skip
 _option(FIGURE_OPTIONS, "animates", "--animate", type=click.Choice(ANIMATES[1:]), help="What moves, for a GIF.")
-_option(FIGURE_OPTIONS, "frames", "--frames", type=int, help="Pictures of a GIF, at most (12).")
-_option(FIGURE_OPTIONS, "seconds", "--seconds", type=float, help="Time of each of them (0.8).")
+_option(FIGURE_OPTIONS, "frames", "--frames", type=int, help="Pictures of a GIF, at most (default: 12).")
+_option(FIGURE_OPTIONS, "seconds", "--seconds", type=float, help="Time of each of them (default: 0.8).")
 
 
 def figure_options(function: F) -> F:
@@ -122,6 +127,19 @@ def figure_options(function: F) -> F:
     params = [*FIGURE_OPTIONS.values(), *PAPER_OPTIONS.values()]
     function.__click_params__.extend(reversed(params))  # type: ignore[attr-defined]
     return function
+
+
+def studies_words() -> str:
+    """A line for each study: its parts, and what it can be asked with the usual answers, as click shows them."""
+    kinds = {str(kind.__struct_config__.tag): kind for kind in Question.__subclasses__()}
+    names: dict[str, str] = {str(shows): name for shows, name in STUDY_OF.items()}
+    lines = ["\b", "--shows       --parts, and what --ask takes (with what is asked without it)"]
+    for shows, parts in PARTS.items():
+        fields = (f for f in msgspec.structs.fields(kinds[names[shows]]) if f.name not in _ELSEWHERE)
+        asked = (f"{f.name}={','.join(f.default) if isinstance(f.default, tuple) else f.default}" for f in fields)
+        lines.append(f"{shows:<13} {', '.join(parts)}")
+        lines += textwrap.wrap(" ".join(asked), 64, initial_indent=" " * 14, subsequent_indent=" " * 14)
+    return "\n".join(lines)
 
 
 def figure_for(options: Mapping[str, Any], *, idle_fill: bool = False) -> Figure:
@@ -181,6 +199,10 @@ _SAID_ELSEWHERE: Final = frozenset({"spec", "rows", "cols"})
 """Fields of a question that options of their own set."""
 
 
+_ELSEWHERE: Final = _SAID_ELSEWHERE | {"a", "b", "head", "row", "stage", "device", "pixels"}
+"""And those for which hardly anybody needs ``--ask``."""
+
+
 def _asked(question: Question, pairs: Mapping[str, Any]) -> Question:
     """``question`` with its own fields as they are written on the command line. Raises `SpecError`."""
     kinds = {field.name: field.type for field in msgspec.structs.fields(type(question))}
@@ -189,14 +211,27 @@ def _asked(question: Question, pairs: Mapping[str, Any]) -> Question:
         field = name.replace("-", "_")
         if field not in kinds or field in _SAID_ELSEWHERE:
             known = ", ".join(one for one in kinds if one not in _SAID_ELSEWHERE)
-            raise SpecError("ask", f"{question.name} is not asked for {name}: give one of {known}")
+            raise AskError("ask", f"{question.name} is not asked for {name}: give one of {known}")
         value: Any = text.split(",") if isinstance(text, str) and "tuple" in str(kinds[field]) else text
         try:
             given[field] = msgspec.convert(value, kinds[field], strict=False)
         except msgspec.ValidationError as error:
-            raise SpecError("ask", f"{name} is {text!r}: {error}") from None
-    made: Question = replaced(question, given)
+            raise AskError("ask", f"{name} is {text!r}: {error}") from None
+    try:
+        made: Question = replaced(question, given)
+    except SpecError as error:
+        raise AskError(error.field, str(error)) from None
     return made
+
+
+def clipping_words(asked: Figure, drawn: Figure) -> tuple[str, ...]:
+    """What to say where ``drawn``, `clipped` from ``asked``, ends before the rows or columns that were named."""
+    spans = ((field, getattr(asked.view, field), getattr(drawn.view, field)) for field in LINES)
+    return tuple(
+        f"{field} is {span[0]}:{span[1]}, but the map ends at {cut[1]}: drawn as {cut[0]}:{cut[1]}"
+        for field, span, cut in spans
+        if span and cut and cut[1] < span[1] < MAX_TOKENS  # an open end is as large as any map
+    )
 
 
 def clipped(figure: Figure) -> Figure:

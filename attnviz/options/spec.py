@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, Final, TypeVar, get_args
 
 import click
 import msgspec
 
 from attnviz import opening
+from attnviz.figures import PICTURES
 from attnviz.matrices import parse_matrix
+from attnviz.options.kinds import Count, Head, LessonWord, Number, Range, Scale
 from attnviz.session_files import SavedSession
 from attnviz.spec import (
     LESSONS,
-    LINES,
-    MAX_TOKENS,
     SHAPE_FORMS,
     STAGES,
     AnyShape,
@@ -67,89 +66,6 @@ def _choice(literal: Any) -> click.Choice[str]:
     return click.Choice(get_args(literal))
 
 
-class _Scale(click.ParamType[Any]):
-    name = "auto|none|number"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if value in ("auto", "none"):
-            return value
-        try:
-            return float(value)
-        except (TypeError, ValueError):
-            return self.fail(f"{value!r} is neither auto, none nor a number", param, ctx)
-
-
-class _Head(click.ParamType[Any]):
-    name = "N|all"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if value == "all" or isinstance(value, int):
-            return value
-        try:
-            return int(value)
-        except ValueError:
-            return self.fail(f"{value!r} is neither a head's number (from 0) nor all", param, ctx)
-
-
-class _Number(click.ParamType[Any]):
-    """A number, or the one word that stands beside it."""
-
-    def __init__(self, word: str) -> None:
-        self.name = f"{word}|number"
-        self._word = word
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if value == self._word:
-            return value
-        try:
-            return float(value)
-        except (TypeError, ValueError):
-            return self.fail(f"{value!r} is neither {self._word} nor a number", param, ctx)
-
-
-class _Count(click.ParamType[Any]):
-    """A whole number, or the one word that stands beside it."""
-
-    def __init__(self, word: str) -> None:
-        self.name = f"{word}|K"
-        self._word = word
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if value == self._word or isinstance(value, int):
-            return value
-        try:
-            return int(value)
-        except (TypeError, ValueError):
-            return self.fail(f"{value!r} is neither {self._word} nor a whole number", param, ctx)
-
-
-class _Range(click.ParamType[Any]):
-    name = "A:B|all"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if value == "all" or isinstance(value, tuple):
-            return value
-        first, colon, end = str(value).partition(":")
-        with contextlib.suppress(ValueError):
-            if colon:
-                span = int(first or 0), int(end or MAX_TOKENS)
-                field = param.name if param is not None and param.name in LINES else "rows"
-                if min(span) < 0:
-                    return self.fail(f"{value!r}: {LINES[field]} count from 0, so give first:end such as 0:64",
-                                     param, ctx)  # fmt: skip
-                return span
-        return self.fail(f"{value!r} is no range: give first:end such as 0:64, 64: or :64, or all", param, ctx)
-
-
-class _Lesson(click.ParamType[str]):
-    name = f"{'|'.join(LESSONS)}|FILE.toml"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if value in LESSONS or str(value).lower().endswith(".toml"):
-            return str(value)
-        return self.fail(f"{value!r} is no lesson: give {', '.join(LESSONS)} or a .toml file", param, ctx)
-
-
 _option("num_heads", "--heads", type=int, help="Number of heads.")
 _option("num_kv_heads", "--kv-heads", "--num-kv-heads", type=int, help="Key/value heads, each shared by several heads.")
 _option("d_model", "--d-model", type=int, help="Dimensions of an input.")
@@ -158,32 +74,37 @@ _option("implementation", "--implementation", type=_choice(Implementation), help
 _option("out_proj", "--out-proj/--no-out-proj", help="Output projection (default: on for split).")
 _option("qkv_bias", "--qkv-bias/--no-qkv-bias", help="Biases of query, key and value.")
 _option("projection", "--projection", type=_choice(Projection), help="What makes queries, keys and values.")
-_option("scale", "--scale", type=_Scale(), help="Factor on the scores; auto is 1/sqrt(d_head).")
+_option("scale", "--scale", type=Scale(), help="Factor on the scores; auto is 1/sqrt(d_head).")
 _option("scale_after_mask", "--scale-after-mask/--no-scale-after-mask", help="Mask before scaling, as the book.")
-_option("soft_cap", "--soft-cap", type=_Number("none"), help="Bend scaled scores s to c tanh(s/c), such as 50.")
+_option("soft_cap", "--soft-cap", type=Number("none"), help="Bend scaled scores s to c tanh(s/c), such as 50.")
 _option("mask", "--mask", type=_choice(MaskMode), help="How cells are hidden.")
 _option("mask_shape", "--mask-shape", metavar="SHAPE", help=f"Which cells are visible: {SHAPE_FORMS}.")
-_option("fill", "--fill", type=_Number("-inf"), help="What --mask neg-inf writes over hidden scores, and add adds.")
-_option("top_k", "--top-k", type=_Count("none"), help="Keep the K largest scores of each row.")
+_option("fill", "--fill", type=Number("-inf"), help="What --mask neg-inf writes over hidden scores, and add adds.")
+_option("top_k", "--top-k", type=Count("none"), help="Keep the K largest scores of each row.")
 _option("dropout", "--dropout", type=float, help="Probability that a cell is dropped in training.")
 _option("dropout_site", "--dropout-site", type=_choice(DropoutSite), help="Where dropout acts.")
 _option("dropout_seed", "--dropout-seed", type=int, help="Seed of dropout (default: the seed).")
-_option("dropout_generator", "--dropout-generator", type=_choice(DropoutGenerator), help="Who draws.")
+_option(
+    "dropout_generator",
+    "--dropout-generator",
+    type=_choice(DropoutGenerator),
+    help="What draws: portable is the same on every machine, torch is torch's own.",
+)
 _option("training", "--train/--eval", help="Training or inference.")
 _option("batch", "--batch", type=int, help="How many equal items a batch holds.")
 _option("seed", "--seed", type=int, help="Seed of weights and embeddings.")
-_option("device", "--device", help="cpu, mps or cuda:N.")
-_option("dtype", "--dtype", type=_choice(DType), help="Floating-point type.")
-_option("stage", "--stage", metavar="STAGE", help=f"The stage that is shown: {', '.join(STAGES)}.")
-_option("head", "--head", type=_Head(), help="One head (from 0), or all.")
-_option("rows", "--rows", type=_Range(), help="Only these rows, from 0, the end left out; 64: and :64 are open.")
-_option("cols", "--cols", type=_Range(), help="Only these columns.")
-_option("pooling", "--pooling", type=_choice(Pooling), help="What a pixel of several cells shows.")
-_option("norm", "--norm", type=_choice(Norm), help="How values become colours.")
-_option("colours", "--colours", type=_choice(Colours), help="The colour table.")
+_option("device", "--device", help="cpu (default), mps or cuda:N.")
+_option("dtype", "--dtype", type=_choice(DType), help="Floating-point type (default: float32).")
+_option("stage", "--stage", metavar="STAGE", help=f"The stage that is shown (default: weights): {', '.join(STAGES)}.")
+_option("head", "--head", type=Head(), help="One head (from 0), or all (default).")
+_option("rows", "--rows", type=Range(), help="Only these rows, from 0, the end left out; 64: and :64 are open.")
+_option("cols", "--cols", type=Range(), help="Only these columns.")
+_option("pooling", "--pooling", type=_choice(Pooling), help="What a pixel of several cells shows (default: max).")
+_option("norm", "--norm", type=_choice(Norm), help="How values become colours (default: auto).")
+_option("colours", "--colours", type=_choice(Colours), help="The colour table (default: viridis).")
 
 _SOURCES = [
-    click.Option(["--lesson"], type=_Lesson(), help="A worked lesson, or a teacher's own: a .toml file."),
+    click.Option(["--lesson"], type=LessonWord(), help="A lesson, or your own: a .toml file (default: journey)."),
     click.Option(["--scores"], help='Scores worked by hand, such as "0.5 0.5 1; 0 2 1; 0.5 0.5 0".'),
     click.Option(["--values"], help="Values for --scores, a row per key."),
     click.Option(["--dims"], help="Names of the value dimensions, by commas."),
@@ -214,6 +135,10 @@ class FileError(SpecError):
     """What is wrong in a spec file: its sentence has the file's own names, and no options."""
 
 
+class AskError(SpecError):
+    """What is wrong in what a study is asked: its sentence has the question's own names, and no options."""
+
+
 def read_spec_file(path: str) -> tuple[AttentionSpec, View]:
     """Spec and view of a spec's, session's or picture's file. Raises `SpecError` with a sentence that names it."""
     saved = _read(path)
@@ -235,7 +160,9 @@ def _unread(path: str, error: OSError | ValueError) -> str:
 
     if not isinstance(error, FileNotFoundError | NotADirectoryError):
         return str(files.read_problem(Path(path), error)) if isinstance(error, OSError) else f"cannot read {path!a}"
-    return f"cannot read {path}: there is no such file; give the path of a spec that was saved"
+    kinds = {".attnviz": "a session that was saved", **dict.fromkeys(PICTURES, "a picture that attnviz wrote")}
+    kind = kinds.get(Path(path).suffix.lower(), "a spec that was saved")
+    return f"cannot read {path}: there is no such file; give the path of {kind}"
 
 
 def asked_session(options: dict[str, Any]) -> SavedSession | None:
@@ -413,22 +340,31 @@ _OTHER_OPTIONS = ("step", "masks", "row")
 """Options that are no fields of a spec or view; a complaint that begins with one as its field means the option."""
 
 
+OTHER_STATE: Final = "--beside mask=none"
+DROPPING: Final = "--train --dropout 0.5"
+"""Examples in sentences, which decks write otherwise."""
+
+
 def with_options(error: SpecError) -> str:
     """The sentence of ``error`` with the options that were typed in place of the names of fields."""
     sentence = str(error)
-    if isinstance(error, FileError):
+    if isinstance(error, FileError | AskError):
         return sentence
     first, gap, rest = sentence.partition(" ")
     if first in SOURCE_OPTIONS or first in SPEC_OPTIONS or first == error.field in _OTHER_OPTIONS:
-        sentence = _flag(first) + gap + rest
+        sentence = flag_of(first) + gap + rest
     fields = "|".join(name for name in SPEC_OPTIONS if "_" in name)  # a word without _ may mean itself
-    sentence = re.sub(rf"(?<![^\s(])({fields})(?![^\s,:;)])", lambda found: _flag(found[1]), sentence)
+    sentence = re.sub(rf"(?<![^\s(])({fields})(?![^\s,:;)])", lambda found: flag_of(found[1]), sentence)
     if re.search(r", but this source (has none|fixes it)", sentence):
-        sentence += f"; leave {_flag(error.field)} out"
+        sentence += f"; leave {flag_of(error.field)} out"
+    if error.field == "beside" and sentence.endswith("the other one"):
+        sentence += f", such as {OTHER_STATE}"
+    if error.field == "stage":
+        sentence = sentence.replace("give training and dropout", f"give {DROPPING}")
     return sentence
 
 
-def _flag(field: str) -> str:
+def flag_of(field: str) -> str:
     """The option that sets a field of a spec, a view or a source."""
     option = SPEC_OPTIONS.get(field)
     return option.opts[0] if option is not None else f"--{field.replace('_', '-')}"

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from attnviz.frames import Crop, Scale, Values
 from attnviz.questions.base import Answer, Question
-from attnviz.spec import AttentionSpec, SpecError, check_span, edited
+from attnviz.spec import AttentionSpec, SpecError, check_span, edited, fixed_by
 
 MOST_TOKENS: Final = 1024
 """Longest map of which all orders are computed side by side."""
@@ -50,6 +50,7 @@ class GalleryQuestion(Question, frozen=True, tag="gallery"):
     cols: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
+        _check_masks(self.spec)
         if not 0 <= self.head < self.spec.num_heads:
             last = self.spec.num_heads - 1
             raise SpecError("head", f"head is {self.head}: heads count from 0, so give 0 to {last}")
@@ -64,10 +65,18 @@ class GalleryQuestion(Question, frozen=True, tag="gallery"):
 
         Raises `SpecError` where no mask can be set.
         """
+        _check_masks(spec)
         plain = edited(
             spec, mask="neg-inf", fill=float("-inf"), top_k=None, dropout=0.0, dropout_seed=spec.seed, training=False
         )
         return cls(spec=plain, head=head, row=row, pixels=pixels)
+
+
+def _check_masks(spec: AttentionSpec) -> None:
+    """Raise `SpecError` where the source leaves nothing to mask."""
+    fixed = fixed_by(spec.source).get("mask")
+    if fixed is not None:
+        raise SpecError("source", f"there is nothing to mask here: {fixed.reason}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

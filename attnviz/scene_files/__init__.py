@@ -6,13 +6,14 @@ folder that is chosen for its pictures.
 
 from attnviz.figures import NUMBERS, PICTURES
 from attnviz.scene_files.names import place_in
-from attnviz.scene_files.reading import MAX_BYTES, MAX_FIGURES, Deck, DeckFigure, SceneProblem, parse, read
+from attnviz.scene_files.reading import MAX_BYTES, MAX_FIGURES, MOST_TOLD, Deck, DeckFigure, SceneProblem, parse, read
 from attnviz.scene_files.shipped import built_in, names
 from attnviz.scene_files.writing import deck_text
 
 __all__ = [
     "MAX_BYTES",
     "MAX_FIGURES",
+    "MOST_TOLD",
     "NUMBERS",
     "PICTURES",
     "Deck",

@@ -49,7 +49,7 @@ def known(name: str) -> Key | None:
     return KEYS.get(name.replace("_", "-"))
 
 
-def nearest(name: str, among: tuple[str, ...] = tuple(KEYS)) -> str:
-    """Words for the key that ``name`` may have meant."""
-    found = get_close_matches(name.replace("_", "-")[:40], (*among, "file"), 1, 0.5)
+def nearest(name: str, *others: str) -> str:
+    """Words for the key that ``name`` may have meant; ``others`` are keys of its table that are no options."""
+    found = get_close_matches(name.replace("_", "-")[:40], (*KEYS, *others), 1, 0.5)
     return f"did you mean {found[0]}?" if found else "its keys are the options of attnviz render, without dashes"

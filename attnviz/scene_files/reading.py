@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,7 +12,8 @@ from typing import Any, Final
 from attnviz.figures import Figure
 from attnviz.files import FileProblem
 from attnviz.options.figure import figure_for
-from attnviz.options.spec import FileError, is_script, with_options
+from attnviz.options.spec import DROPPING, OTHER_STATE, FileError, is_script, with_options
+from attnviz.options.used import check_used
 from attnviz.scene_files.keys import KEY_OF, KEYS, KINDS, SOURCES, known, nearest
 from attnviz.scene_files.names import check_name, same_file
 from attnviz.scene_files.values import option_value
@@ -23,20 +25,27 @@ MAX_FIGURES: Final = 10_000
 MAX_WHY: Final = 600
 """Characters of a complaint."""
 
+MOST_TOLD: Final = 20
+"""Mistakes of one deck."""
+
 _TABLE: Final = "figure"
 _DASHES: Final = re.compile(r"(?<![^\s(\[\"'])--(?=[a-z])")
+_EXAMPLES: Final = {OTHER_STATE: 'beside = { mask = "none" }', DROPPING: "train = true and dropout = 0.5"}
 _NOTHING: Final[dict[str, Any]] = {
     str(key.option.name): () if key.option.multiple else None for key in KEYS.values()
 }  # fmt: skip
 
 
 class SceneProblem(FileError):  # noqa: N818 (a problem, as in spec and session, not a crash)
-    """A file that is no deck: the sentence names the file, the line and what would do. ``line`` counts from 1."""
+    """A file that is no deck: the sentence names the file, the line and what would do. ``line`` counts from 1.
 
-    def __init__(self, place: str, line: int | None, why: str) -> None:
+    ``others`` are what else is wrong in it, in the order of its lines.
+    """
+
+    def __init__(self, place: str, line: int | None, why: str, others: tuple[SceneProblem, ...] = ()) -> None:
         name = place if place.isprintable() else ascii(place)
         why = " ".join(why.split()) if len(why) <= MAX_WHY else f"{why[:MAX_WHY]}…"
-        self.line = line
+        self.line, self.others = line, others
         super().__init__("deck", f"{name}, line {line}: {why}" if line else f"{name}: {why}")
 
 
@@ -69,6 +78,23 @@ class _Wrong(Exception):  # noqa: N818 (a problem without its line)
         super().__init__(why)
 
 
+class _Mistakes:
+    """What is wrong in a deck, each place once: what holds for all is wrong in every figure."""
+
+    def __init__(self) -> None:
+        self.found: dict[Keys, str] = {}
+
+    def add(self, wrong: _Wrong) -> None:
+        """Note a mistake. Raises `_Enough` after the last that is told."""
+        self.found.setdefault(wrong.keys, wrong.why)
+        if len(self.found) == MOST_TOLD:
+            raise _Enough
+
+
+class _Enough(Exception):  # noqa: N818 (of mistakes)
+    """As many mistakes as are told at once."""
+
+
 def read(path: Path) -> Deck:
     """The deck in a file; its figures' own files are those beside it. Raises `SceneProblem`."""
     try:
@@ -85,14 +111,22 @@ def parse(text: str, place: str, folder: Path) -> Deck:
     """
     try:
         top = tables_of(text)
-        return Deck(place, tuple(_figures(top, text, folder)))
     except TomlProblem as problem:
         raise SceneProblem(place, problem.line, problem.why) from None
-    except _Wrong as wrong:
-        raise SceneProblem(place, line_of(text, wrong.keys, _TABLE), wrong.why) from None
+    mistakes, figures = _Mistakes(), []
+    with contextlib.suppress(_Enough):
+        try:
+            figures = list(_figures(top, text, folder, mistakes))
+        except _Wrong as wrong:
+            mistakes.add(wrong)
+    if mistakes.found:
+        told = sorted((line_of(text, keys, _TABLE), why) for keys, why in mistakes.found.items())
+        raise SceneProblem(place, *told[0], tuple(SceneProblem(place, line, why) for line, why in told[1:]))
+    return Deck(place, tuple(figures))
 
 
-def _figures(top: dict[str, Any], text: str, folder: Path) -> Iterator[DeckFigure]:
+def _figures(top: dict[str, Any], text: str, folder: Path, mistakes: _Mistakes) -> Iterator[DeckFigure]:
+    """The figures without mistakes; a `_Wrong` that is raised leaves no others to look at."""
     for key in top:
         if key not in ("all", _TABLE):
             said = f"unknown key {_short(key)}: a deck has [all] and one [[figure]] for each picture"
@@ -109,15 +143,27 @@ def _figures(top: dict[str, Any], text: str, folder: Path) -> Iterator[DeckFigur
     lines = heads_of(text, _TABLE)
     if len(lines) != len(tables):  # they are written as one array
         lines = [line_of(text, (_TABLE,), _TABLE)] * len(tables)
-    shared = _options(common, ("all",), folder)
+    shared = _options(common, ("all",), folder, mistakes)
+    in_all = len(mistakes.found)
     names: dict[str, int] = {}
     for place, table in enumerate(tables):
-        yield _figure(table, place, lines, shared, names, folder)
+        name = ""
+        try:
+            name = _name(table, place, lines, names)
+        except _Wrong as wrong:
+            mistakes.add(wrong)
+        before = len(mistakes.found)
+        own = _options({key: value for key, value in table.items() if key != "file"}, (_TABLE, place), folder, mistakes)
+        if in_all or len(mistakes.found) > before:
+            continue  # the rest may seem wrong for want of what was left out
+        try:
+            yield _figure(table, place, name, lines[place], shared, own)
+        except _Wrong as wrong:
+            mistakes.add(wrong)
 
 
-def _figure(
-    table: dict[str, Any], place: int, lines: list[int], shared: Mapping[str, Any], names: dict[str, int], folder: Path
-) -> DeckFigure:
+def _name(table: dict[str, Any], place: int, lines: list[int], names: dict[str, int]) -> str:
+    """The name of a figure's file, put among those of the others."""
     here: Keys = (_TABLE, place)
     if "file" not in table:
         raise _Wrong(here, 'the figure has no file: give a name, such as file = "01-no-mask.png"')
@@ -129,31 +175,50 @@ def _figure(
     if same != place:
         taken = f"the figure of line {lines[same]} has this name too"
         raise _Wrong((*here, "file"), f"file is {_short(name)}, but {taken}: give each a name of its own")
-    own = _options({key: value for key, value in table.items() if key != "file"}, here, folder)
+    return name
+
+
+def _figure(
+    table: dict[str, Any], place: int, name: str, line: int, shared: Mapping[str, Any], own: Mapping[str, Any]
+) -> DeckFigure:
+    here: Keys = (_TABLE, place)
+    if "animates" in own and not name.lower().endswith(".gif"):
+        raise _Wrong((*here, "animate"), f"animate is for a GIF, but file is {_short(name)}: give a name in .gif")
     try:
         figure = figure_for({**_NOTHING, **_without(shared, own), **own}, idle_fill=True)
+        check_used(figure, own)  # what holds for all is for those that can have it
     except (SpecError, FileProblem) as error:
         if isinstance(error, FileProblem | FileError) or isinstance(error.__cause__, FileProblem):
-            return DeckFigure(name, lines[place], None, str(error))
+            return DeckFigure(name, line, None, str(error))
         raise _Wrong(_place_of(error, table, shared, here), _said(error)) from None
-    return DeckFigure(name, lines[place], figure)
+    return DeckFigure(name, line, figure)
 
 
-def _options(table: dict[str, Any], here: Keys, folder: Path) -> dict[str, Any]:
-    """Fields of the options that a table names. Raises `_Wrong`."""
+def _options(table: dict[str, Any], here: Keys, folder: Path, mistakes: _Mistakes) -> dict[str, Any]:
+    """Fields of the options that a table names, less those with a mistake."""
     found: dict[str, Any] = {}
     for name, value in table.items():
-        key = known(name)
-        if key is None:
-            raise _Wrong((*here, name), f"unknown key {_short(name)}: {nearest(name)}")
-        field = str(key.option.name)
-        if field in found:
-            raise _Wrong((*here, name), f"{name} says again what another key of this table says: leave one out")
         try:
-            found[field] = option_value(key, value, folder)
+            field, converted = _option(name, value, found, folder, of_figure=here[0] == _TABLE)
+            found[field] = converted
         except SpecError as error:
-            raise _Wrong((*here, name), _said(error)) from None
+            mistakes.add(_Wrong((*here, name), _said(error)))
     return found
+
+
+def _option(
+    name: str, value: Any, found: Mapping[str, Any], folder: Path, *, of_figure: bool
+) -> tuple[str, Any]:  # fmt: skip
+    """The field that a key sets, and its value. Raises `SpecError`."""
+    key = known(name)
+    if key is None and name == "file":  # of a figure's own table it has been taken
+        raise SpecError(name, "file is of one figure: write it below [[figure]], a name of its own for each")
+    if key is None:
+        raise SpecError(name, f"unknown key {_short(name)}: {nearest(name, *(['file'] if of_figure else []))}")
+    field = str(key.option.name)
+    if field in found:
+        raise SpecError(field, f"{name} says again what another key of this table says: leave one out")
+    return field, option_value(key, value, folder)
 
 
 def _without(shared: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
@@ -198,7 +263,10 @@ def _inside(table: dict[str, Any], name: str) -> dict[str, Any]:
 
 def _said(error: SpecError) -> str:
     """The sentence of ``error`` in a deck's words."""
-    return _DASHES.sub("", with_options(error))
+    sentence = with_options(error)
+    for typed, written in _EXAMPLES.items():
+        sentence = sentence.replace(typed, written)
+    return _DASHES.sub("", sentence)
 
 
 def _short(word: Any) -> str:

@@ -13,7 +13,7 @@ import click
 from attnviz.figures import Figure
 from attnviz.matrices import matrix_text
 from attnviz.options.spec import changed
-from attnviz.scene_files.keys import KEY_OF, KEYS, SOURCES
+from attnviz.scene_files.keys import KEY_OF, KEYS
 from attnviz.spec import (
     FIELDS,
     AnySource,
@@ -215,26 +215,28 @@ def _plain(char: str) -> str:
 
 def _explanations(said: set[str]) -> Iterable[str]:
     """Comments: the keys that no figure has said."""
-    yield "# What else can be set, in [[figure]] for one picture or in [all] at the top for every one:\n#\n"
+    yield "# What else can be set, in [[figure]] for one picture or in [all] at the top for every one\n"
+    yield "# (words and sizes in quotes, numbers without):\n#\n"
     shown: set[str] = set()
     for name, key in KEYS.items():
         field = str(key.option.name)
-        if KEY_OF[field] != name or name in said or field in shown or (field in SOURCES and field not in _TOLD):
+        if KEY_OF[field] != name or name in said or field in shown:
             continue
         shown.add(field)
         yield from _explained(name, key.option)
 
 
-_PAIR: Final = re.compile(r"\b(\w+)=(\w+)")
-_TOLD: Final = frozenset({"lesson", "text", "length", "scores", "qk"})
+_PAIR: Final = re.compile(r"\b(\w+)=(?:(\d+)|(\w+))")
 
 
 def _explained(name: str, option: click.Option) -> Iterable[str]:
-    help_ = _PAIR.sub(r"{ \1 = \2 }", (option.help or "").replace("--", ""))
+    help_ = _PAIR.sub(
+        lambda pair: f"{{ {pair[1]} = {pair[2] or _quoted(pair[3])} }}", (option.help or "").replace("--", "")
+    )
     kind = option.type
     if isinstance(kind, click.Choice):
         help_ += f" One of {', '.join(map(str, kind.choices))}."
     elif option.is_flag:
         help_ += " true or false."
-    lines = textwrap.wrap(f"{name:<18} {help_}", 110, subsequent_indent=" " * 19)
+    lines = textwrap.wrap(f"{name:<18} {help_}", 110, subsequent_indent=" " * 19, break_on_hyphens=False)
     yield from (f"# {line}\n" for line in lines)

@@ -31,7 +31,7 @@ from attnviz.spec.attention import (
 )
 from attnviz.spec.checks import MAX_TYPED_DIMS, MAX_TYPED_TOKENS, Matrix, SpecError
 from attnviz.spec.fills import fill_words, held
-from attnviz.spec.looks import LINES, Colours, Norm, Pooling, Request, View, Viewport, check_span
+from attnviz.spec.looks import LINES, Colours, Norm, Pooling, Request, View, Viewport, check_span, looked
 from attnviz.spec.paper import MAX_PIXELS, MAX_SIDE, MIN_SIDE, THEMES, Paper, Theme, check_size, parse_size
 from attnviz.spec.shapes import (
     MAX_DRAWN,
@@ -56,6 +56,7 @@ from attnviz.spec.shapes import (
     visible_runs,
 )
 from attnviz.spec.sources import (
+    GIVEN_FOLDER,
     LESSONS,
     MAX_TOKENS,
     AnySource,
@@ -76,6 +77,7 @@ from attnviz.spec.sources import (
     has_module,
     has_values,
     is_typed,
+    was_given,
 )
 from attnviz.spec.stages import (
     JOINT_STAGES,
@@ -96,6 +98,7 @@ CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({**attention.CH
 __all__ = [
     "CHOICES",
     "FIELDS",
+    "GIVEN_FOLDER",
     "JOINT_STAGES",
     "LESSONS",
     "LINES",
@@ -170,6 +173,7 @@ __all__ = [
     "held",
     "is_typed",
     "lesson_draws",
+    "looked",
     "make_spec",
     "masked_at",
     "padded_keys",
@@ -181,4 +185,5 @@ __all__ = [
     "toggled",
     "visible_run",
     "visible_runs",
+    "was_given",
 ]

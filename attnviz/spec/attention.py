@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, Literal, get_args
 
@@ -196,9 +196,7 @@ def make_spec(source: AnySource | None = None, **given: Any) -> AttentionSpec:
     Raises `SpecError` for an unknown field, a wrong type or a combination that cannot be computed.
     """
     source = Lesson() if source is None else source
-    for field in given:
-        if field not in FIELDS:
-            raise SpecError(field, f"{field!r} is not a field of a spec: the fields are {', '.join(FIELDS)}")
+    _check_fields(given)
     fixed = {field: f.value for field, f in fixed_by(source).items()}
     bare = given.get("projection") == "none" and has_module(source)
     heads = given.get("num_heads", fixed.get("num_heads", 1 if bare else 2))
@@ -246,6 +244,12 @@ def make_spec(source: AnySource | None = None, **given: Any) -> AttentionSpec:
     return spec
 
 
+def _check_fields(given: Iterable[str]) -> None:
+    for field in given:
+        if field not in FIELDS:
+            raise SpecError(field, f"{field!r} is not a field of a spec: the fields are {', '.join(FIELDS)}")
+
+
 def edited(spec: AttentionSpec, **changes: Any) -> AttentionSpec:
     """``spec`` with ``changes``; what followed a changed field by default goes on following it.
 
@@ -254,6 +258,7 @@ def edited(spec: AttentionSpec, **changes: Any) -> AttentionSpec:
     inputs. Another ``mask``, given without a ``top_k``, drops one that it cannot have: a mask is never refused for it.
     Another source is `make_spec`'s job.
     """
+    _check_fields(changes)
     if "mask" in changes and "top_k" not in changes and changes["mask"] not in _BEFORE_SOFTMAX:
         changes = {**changes, "top_k": None}
     fields = {field: getattr(spec, field) for field in FIELDS} | changes
@@ -275,11 +280,12 @@ def edited(spec: AttentionSpec, **changes: Any) -> AttentionSpec:
         return make_spec(changes["source"], **kept)
     changes = {**_following_projection(spec, changes), **changes}
     fields |= changes
-    if "num_heads" in changes and "d_out" not in changes and spec.d_head is not None:
-        fields["d_out"] = spec.d_head * changes["num_heads"]
-    if "num_heads" in changes and "num_kv_heads" not in changes:
-        same = spec.num_kv_heads == spec.num_heads or changes["num_heads"] % spec.num_kv_heads
-        fields["num_kv_heads"] = changes["num_heads"] if same else spec.num_kv_heads
+    heads = changes.get("num_heads")
+    if isinstance(heads, int) and "d_out" not in changes and spec.d_head is not None:  # else it is refused below
+        fields["d_out"] = spec.d_head * heads
+    if isinstance(heads, int) and "num_kv_heads" not in changes:
+        same = spec.num_kv_heads == spec.num_heads or heads % spec.num_kv_heads
+        fields["num_kv_heads"] = heads if same else spec.num_kv_heads
     if "seed" in changes and "dropout_seed" not in changes and spec.dropout_seed == spec.seed:
         fields["dropout_seed"] = changes["seed"]
     by_default = spec.out_proj == (spec.implementation == "split" and spec.projection == "linear")

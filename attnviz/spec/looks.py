@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 import msgspec
 
-from attnviz.spec.attention import AttentionSpec
-from attnviz.spec.checks import SpecError
+from attnviz.spec.attention import AttentionSpec, DropoutSite
+from attnviz.spec.checks import SpecError, convert
 from attnviz.spec.stages import stages_of
 
 Norm = Literal["auto", "linear", "log", "uniform", "per-head", "per-row", "percentile", "unit"]
@@ -67,10 +67,27 @@ class View(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         """Raise `SpecError` where ``spec`` lacks this stage or head."""
         names = stages_of(spec)
         if self.stage not in names:
-            raise SpecError("stage", f"stage is {self.stage!r}, which this spec lacks: it has {', '.join(names)}")
+            lacks = f"stage is {self.stage!r}, which this spec lacks: it has {', '.join(names)}"
+            raise SpecError("stage", lacks + _what_makes(self.stage, spec))
         if self.head is not None and self.head >= spec.num_heads:
             last = spec.num_heads - 1
             raise SpecError("head", f"head is {self.head}: heads count from 0, so give 0 to {last}, or all")
+
+
+def looked(view: View, spec: AttentionSpec, **changes: Any) -> View:
+    """``view`` with ``changes``. Raises `SpecError` for what no view has, and where ``spec`` lacks stage or head."""
+    fields = {name: getattr(view, name) for name in View.__struct_fields__} | changes
+    changed: View = convert(View, fields, CHOICES)
+    changed.check(spec)
+    return changed
+
+
+def _what_makes(stage: str, spec: AttentionSpec) -> str:
+    """What to say of a stage that dropout would make."""
+    site = stage.removeprefix("dropped_")
+    if site == stage or site not in get_args(DropoutSite):
+        return ""
+    return f"; give dropout_site {site}" if spec.drops else f"; give training and dropout for {stage}"
 
 
 class Viewport(msgspec.Struct, frozen=True, kw_only=True):

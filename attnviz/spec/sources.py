@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from pathlib import PurePath
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, get_args
 
@@ -12,6 +13,15 @@ import msgspec
 from attnviz.spec.checks import Matrix, SpecError, check_matrix, check_range, check_token_names
 
 MAX_TOKENS: Final = 1 << 20
+
+
+GIVEN_FOLDER: Final = "attnviz-given-"
+"""With this begins the name of a folder for arrays that attnviz was given in Python, which goes with their process."""
+
+
+def was_given(path: str) -> bool:
+    """Whether ``path`` is that of an array that was given in Python: nobody knows its name, or finds it afterwards."""
+    return PurePath(path).parent.name.startswith(GIVEN_FOLDER)
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):

@@ -45,7 +45,8 @@ def from_json(text: str | bytes) -> tuple[AttentionSpec, View]:
     try:
         fields = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise SpecError("file", f"this is not a spec file (no JSON): {error}") from None
+        why = {UnicodeDecodeError: "it is no text", RecursionError: "it is nested too deeply"}.get(type(error), error)
+        raise SpecError("file", f"this is not a spec file (no JSON): {why}") from None
     if not isinstance(fields, dict):
         raise SpecError("file", "this is not a spec file: it holds no JSON object")
     return from_fields(fields)

@@ -52,18 +52,15 @@ def answers(question: CompareQuestion, cancelled: Callable[[], bool] = lambda: F
 
 def _checked(question: CompareQuestion) -> Crop:
     """What the maps show."""
-    sizes = [inputs.count_tokens(spec.source) for spec in (question.a, question.b)]
-    if sizes[0] != sizes[1]:
-        a, b = (f"{queries:,} queries and {keys:,} keys" for queries, keys in sizes)
-        raise SpecError("source", f"A has {a}, B {b}: give two of the same length")
-    n_queries, n_keys = sizes[0]
+    inputs.check_same_length(question.a.source, question.b.source)
+    shape = n_queries, n_keys = inputs.count_tokens(question.a.source)
     cells = n_queries * n_keys * min(question.a.num_heads, question.b.num_heads)
     if n_keys > MOST_TOKENS or cells > MOST_CELLS:
         raise SpecError(
             "source", f"A and B are compared cell by cell up to 25 heads of {MOST_TOKENS:,} tokens; here are "
                       f"{n_keys:,} tokens and {cells:,} cells: take fewer tokens or heads"
         )  # fmt: skip
-    return Crop.of(question.rows, question.cols, sizes[0])
+    return Crop.of(question.rows, question.cols, shape)
 
 
 def _coarser(one: str, other: str) -> str:

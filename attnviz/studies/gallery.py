@@ -28,7 +28,7 @@ from attnviz.questions.gallery import (
     GalleryQuestion,
     MaskedRow,
 )
-from attnviz.spec import SpecError, edited, fixed_by
+from attnviz.spec import SpecError, edited
 from attnviz.studies.opened_spec import OpenedSpec
 
 _LESSON_SCORES = (1.0, 2.0, 3.0)
@@ -81,9 +81,6 @@ def _checked(question: GalleryQuestion) -> Crop:
             "source",
             f"all orders side by side are whole maps: they go up to {MOST_TOKENS:,} tokens, here are {n_keys:,}",
         )
-    fixed = fixed_by(spec.source).get("mask")
-    if fixed is not None:
-        raise SpecError("mask", f"there is nothing to mask here: {fixed.reason}")
     return Crop.of(question.rows, question.cols, shape)
 
 
@@ -162,7 +159,7 @@ def masked_row(scores: tuple[float, ...], dtype: str) -> tuple[MaskedRow, ...]:
 def fills_for(largest: float) -> tuple[float, ...]:
     """`FILLS`, and of each dtype the first tenth below its limit under a visible score of ``largest``; falling."""
     limits = (largest - threshold(dtype) for dtype in DTYPES)
-    own = {math.floor(10 * limit) / 10 for limit in limits if math.isfinite(limit)}
+    own = {math.floor(10 * limit) / 10 for limit in limits if math.isfinite(10 * limit)}
     return tuple(sorted({*FILLS, *own}, reverse=True))
 
 

@@ -103,6 +103,7 @@ Table = Lines | Maps
 def _told(value: object) -> str:
     """A cell's words; of a number the shortest that read back as it."""
     if isinstance(value, str):
+        value = value.encode("utf-8", "backslashreplace").decode()  # half a character, of what was no UTF-8
         return f"'{value}" if value[:1] in ("=", "+", "-", "@", "\t", "\r") and len(value) > 1 else value
     if value is None:
         return ""

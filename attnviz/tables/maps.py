@@ -10,7 +10,7 @@ from attnviz.tables.lines import Csv
 
 
 def stage_csv(arrays: Arrays, view: View, dims: Sequence[str] = (), heads: Sequence[int] = ()) -> Csv:
-    """The view's stage, ``heads`` (or its head, or all), its rows and columns, under names; every digit of each number.
+    """The view's stage, ``heads`` in their order (or its head, or all), its rows and columns: every digit, under names.
 
     Columns: item (of a batch), head, query, token, then a key or a dimension each. Raises `SpecError` for a
     stage that is not there.
@@ -23,7 +23,7 @@ def stage_csv(arrays: Arrays, view: View, dims: Sequence[str] = (), heads: Seque
     wanted = () if joint else tuple(heads) or (() if view.head is None else (view.head,))
     n_rows, n_cols = values.shape[-2:]
     rows, cols = (range(end)[slice(*(span or (end,)))] for span, end in ((view.rows, n_rows), (view.cols, n_cols)))
-    matrices = [one for one in _matrices(values, joint=joint, batched=batched) if not wanted or one[1] in wanted]
+    matrices = [*_matrices(values, wanted, joint=joint, batched=batched)]
     names = arrays.tokens if view.stage in QUERY_KEY_STAGES else dims if len(dims) == n_cols else ()
     before = [*(["item"] if batched else []), *([] if joint else ["head"]), "query", "token"]
 
@@ -38,9 +38,12 @@ def stage_csv(arrays: Arrays, view: View, dims: Sequence[str] = (), heads: Seque
     return Csv([*before, *(names[col] if names else col for col in cols)], lines(), len(matrices) * len(rows))
 
 
-def _matrices(values: Values, *, joint: bool, batched: bool) -> Iterator[tuple[int, int, Values]]:
-    """Each matrix of a stage, with its item and head."""
+def _matrices(
+    values: Values, wanted: tuple[int, ...], *, joint: bool, batched: bool
+) -> Iterator[tuple[int, int, Values]]:
+    """Each matrix of a stage, with its item and head: of the heads ``wanted``, all where there is none."""
     whole = values if batched else values[None]
     for item, of_item in enumerate(whole):
-        for head, matrix in enumerate(of_item[None] if joint else of_item):
-            yield item, head, matrix
+        heads = of_item[None] if joint else of_item
+        for head in wanted or range(len(heads)):
+            yield item, head, heads[head]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Final
 
@@ -56,8 +57,7 @@ class ExportDialog(QDialog):
         self.what = QComboBox()
         self.what.addItems([words for words, _ in figures])
         self.what.setAccessibleName(self.tr("what is exported"))
-        folder = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.PicturesLocation) or str(Path.home())
-        self.path_edit = QLineEdit(str(settings.value("export/path", str(Path(folder, "attention.png")), type=str)))
+        self.path_edit = QLineEdit(str(_usual_path(settings)))
         self.path_edit.setMinimumWidth(260)
         self.path_edit.setAccessibleName(self.tr("file"))
         self.paper_size = PaperSize(settings)
@@ -89,6 +89,7 @@ class ExportDialog(QDialog):
             box.setChecked(bool(settings.value(f"export/{name}", True, type=bool)))
         if figures and not figures[0][1].paper.numbers:
             self._checks["numbers"].setChecked(False)  # they are hidden in the window
+        self.file_words = QLabel()
         self.preview = _Preview()
         self.problem = QLabel()
         self.problem.setWordWrap(True)
@@ -125,9 +126,7 @@ class ExportDialog(QDialog):
         form.addRow(self.tr("File"), file_row)
         form.addRow(self.tr("Moves"), self.moves)
         self._form = form
-        hint = QLabel(self.tr("Its ending decides: .png .svg .pdf .gif · numbers: .csv .npz"))
-        hint.setProperty("role", "muted")
-        form.addRow("", hint)
+        form.addRow("", self.file_words)
         choices = QVBoxLayout()
         choices.addLayout(form)
         choices.addStretch(1)
@@ -179,11 +178,20 @@ class ExportDialog(QDialog):
     @property
     def path(self) -> Path | None:
         """The file that is named, with .png where its ending is no picture's and no table's; None for none."""
-        text = self.path_edit.text().strip()
-        if not text:
+        text = self._typed_path()
+        if not text or self._names_folder():
             return None
-        path = Path(text).expanduser()
+        path = Path(text)
         return path if path.suffix.lower() in (*PICTURES, *NUMBERS) else path.with_name(path.name + ".png")
+
+    def _typed_path(self) -> str:
+        """What stands in the field; a ~ of nobody's stays, as in a shell, where `Path.expanduser` raises."""
+        return os.path.expanduser(self.path_edit.text().strip())  # noqa: PTH111
+
+    def _names_folder(self) -> bool:
+        text = self._typed_path()
+        ends = text.endswith((os.sep, os.altsep or os.sep)) or not Path(text).name
+        return bool(text) and (ends or os.path.isdir(text))  # noqa: PTH112 (Path's raises for a name that is too long)
 
     # -------------------------------------------------------------------------------------------------------- preview
 
@@ -212,6 +220,7 @@ class ExportDialog(QDialog):
         self._form.setRowVisible(self.cells, in_part)
         self._offer_parts()
         self._offer_moves()
+        self._tell_file()
         numbers = self._is_numbers()
         for row in (self.paper_size, self.theme, self._shown, self.title):
             self._form.setRowVisible(row, not numbers)
@@ -285,6 +294,19 @@ class ExportDialog(QDialog):
         if path:
             self.path_edit.setText(path)
 
+    def _tell_file(self) -> None:
+        """What endings there are, or why what is typed names no file."""
+        folder = self._names_folder()
+        words = (
+            self.tr("That is a folder: give a file's name in it")
+            if folder
+            else self.tr("Its ending decides: .png .svg .pdf .gif · numbers: .csv .npz")
+        )
+        self.file_words.setText(words)
+        self.file_words.setProperty("role", "problem" if folder else "muted")
+        self.file_words.style().unpolish(self.file_words)
+        self.file_words.style().polish(self.file_words)
+
     @Slot()
     def _on_accepted(self) -> None:
         path = self.path
@@ -303,6 +325,15 @@ class ExportDialog(QDialog):
         self.paper_size.remember()
         self.accept()
         self.export_asked.emit(path, figure)
+
+
+def _usual_path(settings: QSettings) -> Path:
+    """The last file, else one among the pictures, else at home: in a folder that is there."""
+    last = str(settings.value("export/path", "", type=str))
+    pictures = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.PicturesLocation)
+    folders = [*([Path(last).parent] if last else []), *([Path(pictures)] if pictures else [])]
+    there = (folder for folder in folders if os.path.isdir(folder))  # noqa: PTH112 (Path's raises for what it may not see)
+    return next(there, Path.home()) / (Path(last).name or "attention.png")
 
 
 class _Preview(QWidget):

@@ -35,6 +35,7 @@ from attnviz.spec import (
     Text,
     TypedScores,
     TypedWeights,
+    was_given,
 )
 from attnviz.views.fields import being_typed
 from attnviz.views.source_kinds import FILE_KIND, KINDS, PRESET_HEADS, Remembered, kind_of
@@ -197,7 +198,7 @@ class SourceEditor(QFrame):
 
     def _name_file(self, source: QKFile) -> None:
         """The list's entry for the file that was opened, and its page."""
-        name = Path(source.path).name
+        name = self.tr("given in Python") if was_given(source.path) else Path(source.path).name
         place = self.kinds.findData(FILE_KIND)
         if place < 0:
             place = self.kinds.count()

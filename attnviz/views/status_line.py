@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import math
 
-from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QSizePolicy, QWidget
 
@@ -85,7 +85,7 @@ class StatusLine(QWidget):
         self._dot, self._said = QLabel("●"), Parts(yields=False)
         # where the line is short, what stands on the left gives way to the numbers under the pointer
         self._left, self._right = Parts(yields=True), Parts(yields=False)
-        self._dot_colour = ""
+        self._dot_role = ""
         self.shows_cost = True
         """Whether time and memory are said, which are others each time."""
         self._progress = QProgressBar()
@@ -132,7 +132,6 @@ class StatusLine(QWidget):
         self._said.set_parts((*self._writing, *([self._report] if self._report else [])))
 
     def present(self, snapshot: Snapshot) -> None:
-        c = theme.current()
         if snapshot.running:
             if not self._slow.isActive() and self._progress.isHidden():
                 self._slow.start()
@@ -142,12 +141,20 @@ class StatusLine(QWidget):
         done, total = (snapshot.progress.done, snapshot.progress.total) if snapshot.progress else (0, 1)
         self._progress.setRange(0, max(total, 1))
         self._progress.setValue(done)
-        colour = c.accent if snapshot.running else c.leak if _failed(snapshot) else c.good
-        if colour != self._dot_colour:
-            self._dot_colour = colour
-            self._dot.setStyleSheet(f"color: {colour};")
+        role = "accent" if snapshot.running else "leak" if _failed(snapshot) else "good"
+        if role != self._dot_role:
+            self._dot_role = role
+            self._colour_dot()
         self._left.set_parts(self._state(snapshot))
         self._right.set_parts(self._under_cross_hair(snapshot))
+
+    def _colour_dot(self) -> None:
+        self._dot.setStyleSheet(f"color: {getattr(theme.current(), self._dot_role)};")
+
+    def changeEvent(self, event: QEvent) -> None:
+        if event.type() == QEvent.Type.PaletteChange and self._dot_role:
+            self._colour_dot()
+        super().changeEvent(event)
 
     def _show_slow(self, shown: bool) -> None:
         self._progress.setVisible(shown)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -87,7 +88,7 @@ class Filing(QObject):
 
     @Slot(object)
     def _on_recent_asked(self, path: Path) -> None:
-        if path.exists():
+        if os.path.exists(path):  # noqa: PTH110 (Path's raises where a folder may not be looked into)
             self.open_file(path)
         else:
             self.recent.drop(path)
@@ -229,7 +230,7 @@ class Filing(QObject):
         path = Path(name)
         if path.suffix.lower() not in (SUFFIX, _SPEC):
             path = path.with_name(path.name + (_SPEC if kind == kinds[1] else SUFFIX))
-            if path.exists():  # the dialog has asked about the other name
+            if os.path.exists(path):  # noqa: PTH110 (as above; the dialog has asked about the other name)
                 self.say(self.tr("{name} is there already; give its whole name to replace it.").format(name=path.name))
                 return
         self.save(path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 from msgspec import UNSET
@@ -17,6 +17,9 @@ from attnviz.session_files import LayoutName, Page, SavedSession
 from attnviz.spec import SpecError, Viewport
 from attnviz.views.main_window import MainWindow
 from attnviz.worker import EngineLike, Pause
+
+if TYPE_CHECKING:
+    from attnviz.views.pages.compare import ComparePage  # pages are loaded when they are first looked at
 
 
 class Sessions(QObject):
@@ -64,6 +67,8 @@ class Sessions(QObject):
             self._pin(saved.pinned)
         if saved.question is not UNSET:
             self._ask(saved.question)
+        if saved.comparing is not UNSET and (compare := self._window.side.pages.get("compare")):
+            cast("ComparePage", compare).show_way(saved.comparing)
 
     def _ask(self, question: Question) -> None:
         """Have the page in sight ask what a picture's study was asked; what it cannot ask is said."""

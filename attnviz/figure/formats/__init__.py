@@ -11,24 +11,15 @@ from attnviz.figure.fonts import load_fonts
 from attnviz.figure.formats.pdf import write_pdf
 from attnviz.figure.formats.png import write_drawn_png
 from attnviz.figure.formats.svg import write_svg
-from attnviz.figures import PICTURES
+from attnviz.figures import check_suffix
 from attnviz.files import write_whole
-from attnviz.spec import Paper, SpecError
+from attnviz.spec import Paper
 
-__all__ = ["SUFFIXES", "check_suffix", "write_drawing"]
+__all__ = ["SUFFIXES", "write_drawing"]
 
 _WRITERS: Final = MappingProxyType({".png": write_drawn_png, ".svg": write_svg, ".pdf": write_pdf})
 SUFFIXES: Final = tuple(_WRITERS)
 """Of the files that a drawing can be written to; any case of letters is taken."""
-
-
-def check_suffix(path: Path) -> str:
-    """The suffix of ``path`` in small letters. Raises `SpecError` for one that is not in `SUFFIXES`."""
-    suffix = Path(path).suffix.lower()
-    if suffix not in _WRITERS:
-        said = f"ends in {suffix}" if suffix else "has no ending"
-        raise SpecError("path", f"{Path(path).name} {said}: give a name that ends in {', '.join(PICTURES)}")
-    return suffix
 
 
 def write_drawing(
@@ -40,6 +31,6 @@ def write_drawing(
     told the share that is done, 0 to 1; what it raises ends the writing. Whatever ends it, an older file stays as it
     was. Needs a QGuiApplication; any thread. Raises `files.FileProblem`, or `SpecError` for the suffix or the size.
     """
-    writer = _WRITERS[check_suffix(path)]
+    writer = _WRITERS[check_suffix(path, SUFFIXES)]
     load_fonts()
     write_whole(path, lambda file: writer(file, drawing, paper, remembered, step))

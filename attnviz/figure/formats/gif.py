@@ -80,9 +80,9 @@ def write_animation(
             )  # fmt: skip
         except (OverflowError, struct.error):  # equal pictures become one, as long as all of them
             raise SpecError("seconds", f"equal pictures would stand for over {_LONGEST:g} s: give less") from None
+        step(1.0)  # the last chance to end it: from here on it has its name
 
     write_whole(path, save)
-    step(1.0)
 
 
 def check_animation(count: int, size: tuple[int, int]) -> None:

@@ -15,7 +15,7 @@ from attnviz.figure.blocks import Block, Headed, PlotBlock, TableBlock
 from attnviz.figure.map_blocks import MapsBlock
 from attnviz.figure.matrix_map import Matrix, matrix_of
 from attnviz.figure.plots import Bars, Curve, Mark, Plot
-from attnviz.figure.studies.names import bar_view, row_name, scale_in
+from attnviz.figure.studies.names import bar_view, head_words, row_name, scale_in
 from attnviz.figure.tables import Table, table_of
 from attnviz.figures import Figure
 from attnviz.frames import CellClass, Scale
@@ -66,17 +66,17 @@ def sums_plot(answer: DropoutAnswer, now: float | None) -> Plot | None:
         normal = len(sums) * (edges[1] - edges[0]) * np.exp(-(((x - mean) / deviation) ** 2) / 2)
         label = _tr("normal curve with √(p/(1−p)·Σw²) = {sd}").format(sd=f"{deviation:.3f}")
         curves = (Curve(x, normal / (deviation * math.sqrt(2 * math.pi)), label, "ink"),)
-    lines = [Mark(mean, _tr("mean {mean}").format(mean=two(mean)), "muted", upright=True)]
+    lines = [Mark(mean, _tr("expected {mean}").format(mean=two(mean)), "muted", upright=True)]
     if now is not None:
         lines.append(Mark(now, _tr("this draw {sum}").format(sum=two(now)), "amber", upright=True))
     tallest = max(float(heights.max()), *(float(np.max(curve.y)) for curve in curves), 1.0)
     row = row_name(answer.row, answer.tokens, len(answer.vanished))
     return Plot(
-        bars=(Bars(edges, heights, _tr("{n} draws").format(n=f"{answer.done:,}")),),
+        bars=(Bars(edges, heights),),
         curves=curves,
         marks=tuple(lines),
         x_label=_tr("sum of row {n} after dropout").format(n=row),
-        y_label=_tr("draws"),
+        y_label=_tr("draws, of {n}").format(n=f"{answer.done:,}"),
         x_range=(float(low), float(high)),
         y_range=(0.0, 1.25 * tallest),
     )
@@ -119,8 +119,8 @@ def no_curve_words(answer: DropoutAnswer) -> str:
         return ""
     if n == 1:
         return _tr("No normal curve here: the sum of one cell takes two values, all or nothing.")
-    words = _tr("No normal curve here: the sum of {n} cells takes at most 2^{n} = {values} values.")
-    return words.format(n=n, values=2**n)
+    words = _tr("No normal curve here: the sum of {n} cells takes at most 2{power} = {values} values.")
+    return words.format(n=n, power=raised(n), values=2**n)
 
 
 def _n_cells(answer: DropoutAnswer) -> int:
@@ -197,10 +197,10 @@ def maps_of(answer: DropoutAnswer, view: View) -> tuple[Matrix, Matrix] | None:
 def told(answer: DropoutAnswer) -> str:
     """What the row's sums came to, beside their theory."""
     row, n = answer.row, _n_cells(answer)
-    words = _tr("Over {draws} draws row {row} sums to {mean} ± {sd}; theory says {theory} ± {deviation}.").format(
-        row=row_name(row, answer.tokens, len(answer.vanished)),
-        mean=two(float(np.nanmean(answer.sums))), sd=two(float(np.nanstd(answer.sums))), draws=f"{answer.done:,}",
-        theory=two(answer.mean), deviation=two(answer.deviation),
+    words = _tr("Over {draws} draws row {row} sums to {seen}; theory says {theory}.").format(
+        draws=f"{answer.done:,}", row=row_name(row, answer.tokens, len(answer.vanished)),
+        seen=_spread(float(np.nanmean(answer.sums)), float(np.nanstd(answer.sums))),
+        theory=_spread(answer.mean, answer.deviation),
     )  # fmt: skip
     gone = _tr("It was dropped whole in {share} % of them: {power} {closed}.").format(
         share=f"{100 * answer.vanished[row]:.1f}",
@@ -208,6 +208,10 @@ def told(answer: DropoutAnswer) -> str:
         closed=_percent(100 * float(answer.vanishing[row])),
     )
     return f"{words} {gone}"
+
+
+def _spread(mean: float, deviation: float) -> str:
+    return f"{two(mean)}\u00a0±\u00a0{two(deviation)}"
 
 
 # --------------------------------------------------------------------------------------------------------------- paper
@@ -230,7 +234,7 @@ def contents_of(figure: Figure, answer: DropoutAnswer) -> Contents:
     return Contents(
         title=_tr("Dropout drawn {n} times").format(n=f"{answer.done:,}"),
         blocks=tuple(blocks),
-        circumstances=marks.circumstances(figure.spec),
+        circumstances=" · ".join(filter(None, (head_words(figure), marks.circumstances(figure.spec)))),
         sentence=told(answer),
         notes=((_tr("why there is no normal curve"), no_curve),) if no_curve else (),
     )

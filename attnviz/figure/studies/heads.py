@@ -88,7 +88,7 @@ def contents_of(figure: Figure, answer: HeadsAnswer) -> Contents:
     sizes = None if forms is None else sizes_of(spec, forms.tokens)
     blocks: list[Block] = []
     if sizes is not None:
-        blocks.append(FormsBlock(sizes, _tr("both forms drawn"), spec.implementation, weight=1.4, part="forms"))
+        blocks.append(FormsBlock(sizes, _tr("both forms drawn"), weight=1.4, part="forms"))
     said = Headed(_tr("Why two classes of one function print different numbers"), ladder_words(answer))
     blocks.append(TableBlock(ladder_table(answer), _tr("reasons taken away one by one"), said, 0.8, part="ladder"))
     product = Headed(_tr("A tensor of shape (1, 2, 3, 4) times its transpose"), product_words(answer))

@@ -9,7 +9,10 @@ from PySide6.QtCore import QCoreApplication
 
 from attnviz.colour import LINEAR_UP_TO_KEYS, choose_scale
 from attnviz.figure import marks
+from attnviz.figures import Figure
 from attnviz.frames import Crop, Scale
+from attnviz.questions.dropout import DropoutQuestion
+from attnviz.questions.rounds import RoundsQuestion
 from attnviz.spec import WEIGHT_STAGES, View
 
 
@@ -23,12 +26,21 @@ def row_name(row: int, tokens: Sequence[str], n_queries: int) -> str:
     return f"{row:,} · {token}" if token and token != str(row) else f"{row:,}"
 
 
+def head_words(figure: Figure) -> str:
+    """Which head a study of one looks at: "head 0"; "" where there is one alone."""
+    asked = figure.question
+    spec = asked.spec if isinstance(asked, DropoutQuestion | RoundsQuestion) else figure.spec
+    return QCoreApplication.translate("Figure", "head {0}").format(figure.head) if spec.num_heads > 1 else ""
+
+
 def short_number(value: float) -> str:
-    """A number of any size in few characters: 0, 0.36, 6e−8, ∞, NaN."""
+    """A number of any size in few characters: 0, 0.36, 0.80, 6e−8, ∞, NaN."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
+    if 0.1 <= abs(value) < 1:  # 0.80 stands beside 0.83
+        return f"{value:.2f}".replace("-", "−")
     return f"{value:.2g}".replace("e-0", "e−").replace("e+0", "e").replace("e-", "e−").replace("-", "−")
 
 

@@ -17,7 +17,7 @@ from attnviz.figure.counts import Count
 from attnviz.figure.map_blocks import MapsBlock
 from attnviz.figure.matrix_map import Matrix, matrix_of
 from attnviz.figure.plots import Bars, Curve, Plot, apart
-from attnviz.figure.studies.names import bar_view, row_name
+from attnviz.figure.studies.names import bar_view, head_words, row_name
 from attnviz.figures import Figure
 from attnviz.frames import CellClass, Scale
 from attnviz.questions.rounds import RoundsAnswer, RoundsQuestion, cells_cached, cells_in_one_pass, cells_recomputed
@@ -45,13 +45,13 @@ def told(answer: RoundsAnswer, spec: AttentionSpec | None) -> str:
     whole = pass_words(spec)
     if answer.exact:
         return _tr(
-            "Every round's last row is the same row of {whole}, to the last digit: one pass over {n} tokens practises "
-            "{n} questions exactly as they are asked when it writes."
+            "Every round's last row is the same row of {whole}, to the last digit: the pass practises all {n} "
+            "questions as writing asks them."
         ).format(n=answer.total, whole=whole)
     if spec is not None and answer.worst <= _ROUNDING * _EPS[spec.dtype]:
         return _tr(
-            "Every round's last row is the same row of {whole}, up to rounding ({worst}): one pass over {n} tokens "
-            "practises {n} questions as they are asked when it writes."
+            "Every round's last row is the same row of {whole}, up to rounding ({worst}): the pass practises all {n} "
+            "questions as writing asks them."
         ).format(n=answer.total, worst=number_words(answer.worst), whole=whole)
     if math.isnan(answer.worst):
         return _tr("A row is NaN in one of the two alone: training would not practise what generation does.")
@@ -182,18 +182,25 @@ def _contents_of(figure: Figure, answer: RoundsAnswer, n: int, *, moving: bool =
     blocks: list[Block] = []
     if answer.maps:
         blocks.append(MapsBlock(
-            (round_map(answer, n, figure.view.colours),), _tr("the round's map"), bar_view(figure.view), weight=1.6,
-            part="map",
+            (_said_briefly(round_map(answer, n, figure.view.colours), n),), _tr("the round's map"),
+            bar_view(figure.view), weight=1.6, part="map",
         ))  # fmt: skip
     plot, gap = row_plot(answer, n, moving=moving), Headed(note=gap_words(answer, n))
     blocks.append(PlotBlock(plot, _tr("the two rows"), gap, weight=1.2, part="row"))
     costs = Headed(_tr("score cells up to round {n}").format(n=n))
     blocks.append(CountsBlock(counts_of(n, answer.total, spec), _tr("what each way costs"), costs, part="costs"))
+    settings = round_words(answer, n), head_words(figure), marks.circumstances(spec)
     captions = () if answer.maps else (_tr("Each round's map is shown up to 64 tokens."),)
     return Contents(
         title=_tr("Generating token by token"),
         blocks=tuple(blocks),
-        circumstances=f"{round_words(answer, n)} · {marks.circumstances(spec)}",
+        circumstances=" · ".join(filter(None, settings)),
         sentence=told(answer, spec) if answer.finished else "",
         captions=captions,
     )
+
+
+def _said_briefly(one: Matrix, n: int) -> Matrix:
+    """A round's map where the sheet has said which round it is: its words are one line."""
+    pale = _tr("pale: 1 row thrown away") if n == 2 else _tr("pale: {n} rows thrown away").format(n=n - 1)
+    return replace(one, title="", caption=pale if n > 1 else one.caption)

@@ -11,6 +11,7 @@ from attnviz.figure.studies import compare as told
 from attnviz.questions import Answer, Question
 from attnviz.questions.compare import CompareAnswer, CompareQuestion
 from attnviz.session import Snapshot
+from attnviz.session_files import Comparing
 from attnviz.spec import AttentionSpec, SpecError
 from attnviz.views.pages.number_table import NumberTable
 from attnviz.views.pages.page import Page
@@ -176,6 +177,11 @@ class ComparePage(Page):
             self._show_maps(self._answer)
 
     # ----------------------------------------------------------------------------------------------------------- edits
+
+    def show_way(self, way: Comparing) -> None:
+        """Show A and B side by side, or their difference."""
+        self.way.set_value(way)
+        self._on_way(way)
 
     @Slot(str)
     def _on_way(self, way: str) -> None:

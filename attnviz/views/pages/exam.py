@@ -95,7 +95,7 @@ class ExamPage(Page):
         self.seed = QSpinBox()
         self.seed.setRange(0, 999_999)
         self.seed.setValue(_LESSON_SEED)
-        self.seed.setToolTip(self.tr("other numbers to begin with, and other papers"))
+        self.seed.setToolTip(self.tr("other numbers to begin with, and other sheets"))
         words = QLabel(self.tr("seed"))
         words.setBuddy(self.seed)
         for button in (self.run, self.replay):
@@ -257,7 +257,7 @@ class ExamPage(Page):
         self.plot.show_plot(told.loss_plot(answer, at))
         for curve in answer.curves:
             self._map_for(curve.mask)[1].show_map(told.paper_map(curve, answer, at, self.colours))
-        self._maps_words.setText(told.maps_words())
+        self._maps_words.setText(told.maps_words(answer, at))
         self.table.show_table(told.losses_table(answer, at))
         if step == steps:
             self._verdict.setText(told.told(answer))
