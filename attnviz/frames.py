@@ -176,7 +176,7 @@ class Outline:
     """What the picture is about, sent before its frames.
 
     ``tokens`` name the keys; the queries are the last ``n_queries`` of them, unless ``query_names`` name these.
-    ``dims`` name the value dimensions.
+    ``dims`` name the value dimensions. ``glosses`` and ``dim_glosses`` say in English what tokens and dims mean.
     ``origin`` is the chip beside the tokens ("untrained: …", "worked by hand", "the book's seeds"). ``future_hidden``
     says whether the cells that ``mask_shape`` hides are hidden in the end; where it is False and ``has_future`` True
     they take a red frame.
@@ -196,6 +196,7 @@ class Outline:
     future_hidden: bool
     device: str
     glosses: tuple[str, ...] = ()
+    dim_glosses: tuple[str, ...] = ()
     mask_shape: AnyShape = field(default_factory=Causal)
     query_names: tuple[str, ...] = ()
 

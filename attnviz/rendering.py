@@ -298,8 +298,12 @@ def _heads_drawing(
     selected = None if figure.row is None else Cell(figure.row, 0)
     finished = picture.finished
     remarks = (*finished.notes, *finished.remarks) if finished is not None else ()
-    if figure.paper.labels and not any(panel.row_labels for panel in laid_out.plan.panels):
-        remarks = (*remarks, "this size has no room for the names of tokens: give more, or --no-caption")
+    panels = laid_out.plan.panels
+    unnamed = [] if any(panel.row_labels for panel in panels) else ["tokens"]
+    unnamed += ["heads"] if len(panels) > 1 and any(panel.title is None for panel in panels) else []
+    if figure.paper.labels and unnamed:
+        names = " and ".join(unnamed)
+        remarks = (*remarks, f"this size has no room for the names of {names}: give more, or --no-caption")
     axes = sheet.axes_left_out(laid_out.plan, outline.stage)
     if axes:
         remarks = (*remarks, f"this size has no room for the names of axes ({', '.join(axes)}): give more")

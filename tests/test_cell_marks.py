@@ -9,8 +9,10 @@ from PySide6.QtCore import QRectF
 from PySide6.QtGui import QImage, QPainter
 from test_paint import CAT, ORDINARY, STYLES, TRIANGLE, frame_of, painted, picture_of, pixels_of
 
+from attnviz import colour
 from attnviz.figure import cells, highlights, marks, paint
 from attnviz.figure.fonts import sized, text_width
+from attnviz.figure.styles import PRINT
 from attnviz.frames import CellClass
 from attnviz.spec import Drawn
 
@@ -195,6 +197,20 @@ def test_counts_of_several_heads_say_of_which():
     assert "dropped 3 in all heads" in texts
 
 
+@pytest.mark.parametrize("colours", ["viridis", "cividis", "magma", "inferno"])
+def test_in_grey_a_weight_of_1_is_told_from_masked_cells_too_small_for_hatching(colours):
+    """The diagonal of a head that looks one back was 20 of 255 from the ground beside it."""
+    values, classes = np.eye(40, k=-1), np.where(np.tri(40, dtype=bool), 1, 32).astype(np.uint8)
+    frame = frame_of(values, classes)
+    frame = replace(frame, rgb=colour.paint_values(values, classes, frame.scale, colours))
+    image = QImage(80, 80, QImage.Format.Format_RGB32)
+    painter = QPainter(image)
+    cells.paint_cells(painter, QRectF(0, 0, 80, 80), (0.0, 40.0, 0.0, 40.0), frame, PRINT)
+    painter.end()
+    grey = image.convertToFormat(QImage.Format.Format_Grayscale8)
+    assert abs(grey.pixelColor(40, 42).red() - grey.pixelColor(60, 20).red()) >= 40
+
+
 @pytest.mark.parametrize("style", STYLES.values(), ids=STYLES)
 def test_a_masked_swatch_looks_like_the_map(style):
     def swatch(marked):
@@ -205,7 +221,7 @@ def test_a_masked_swatch_looks_like_the_map(style):
         painter.end()
         return pixels_of(image)
 
-    assert (swatch(False)[2:-2, 2:-2] == style.masked.rgb()).all()
+    assert (swatch(False)[2:-2, 2:-2] == style.unmarked.rgb()).all()
     assert len(np.unique(swatch(True)[2:-2, 2:-2])) > 1
     assert abs(style.masked.lightness() - style.card.lightness()) >= 15
 

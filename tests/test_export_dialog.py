@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QSettings, QStandardPaths
 from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QDialogButtonBox
 
 from attnviz.figures import PARTS, SHOWS, Figure
 from attnviz.spec import Paper, RandomQK, View, make_spec
@@ -174,6 +175,47 @@ def test_the_preview_follows_what_is_chosen(dialog_of, qtbot):
     assert dialog.problem.text() == "there is no such picture"
     dialog.show_preview(image)
     assert dialog.problem.text() == ""
+
+
+def test_what_cannot_be_written_cannot_be_saved_and_the_reason_stands_there(dialog_of, qtbot):
+    """Save stayed enabled beside the red message."""
+    dialog = dialog_of()
+    save = dialog._buttons.button(QDialogButtonBox.StandardButton.Save)
+    dialog.paper_size.set_value(200, 200, "cm")
+    dialog.paper_size.dpi.setValue(2400)
+    assert not save.isEnabled()
+    assert dialog.problem.text().startswith("size is 188976x188976")
+    assert save.toolTip() == dialog.problem.text()
+    dialog.paper_size.set_value(8.5, 6, "cm")
+    assert save.isEnabled()
+    dialog.show_problem("there are too many tokens")
+    assert not save.isEnabled()
+    dialog.title.setText("once more")
+    assert save.isEnabled()
+    assert dialog.problem.text() == ""
+
+
+def test_of_numbers_the_dialog_says_what_will_be_written_and_asks_for_no_picture(dialog_of, qtbot, tmp_path):
+    """Size, colours and a preview stood there as if a picture came, and a size that cannot be was refused."""
+    dialog = dialog_of()
+    dialog.paper_size.set_value(200, 200, "cm")
+    dialog.paper_size.dpi.setValue(2400)
+    choose_file(dialog, tmp_path / "a.csv")
+    rows = [dialog.paper_size, dialog.theme, dialog.title, *dialog._checks.values()]
+    assert all(row.isHidden() for row in rows)
+    assert dialog.preview.words.startswith("A table of the maps' numbers")
+    assert not dialog._timer.isActive()
+    dialog.what.setCurrentIndex(1)
+    assert dialog.preview.words.startswith("A table of the row")
+    choose_file(dialog, tmp_path / "a.npz")
+    assert "arrays" in dialog.preview.words
+    assert not dialog.preview.grab().isNull()
+    with qtbot.waitSignal(dialog.export_asked):
+        dialog._on_accepted()
+    dialog.paper_size.set_value(17, 9, "cm")
+    choose_file(dialog, tmp_path / "a.png")
+    assert not any(row.isHidden() for row in rows)
+    assert dialog.preview.words == ""
 
 
 # --------------------------------------------------------------------------------------------------------------- parts

@@ -8,9 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from paper_drawings import drawing_of, largest_error, middles, pixels_of
-from PySide6.QtGui import QImage
+from PySide6.QtCore import QRectF
+from PySide6.QtGui import QImage, QPainter
 
 from attnviz.figure.formats import SUFFIXES, png, write_drawing
+from attnviz.figure.plots import Curve, Mark, Plot, paint_plot
+from attnviz.figure.styles import style_of_theme
 from attnviz.files import FileProblem
 from attnviz.spec import Paper, SpecError
 
@@ -134,6 +137,31 @@ def test_a_transparent_sheet_has_no_ground_but_opaque_cells(tmp_path):
     assert (shown[np.ix_(ys + 5, xs + 5)] >> 24 == 255).all()
     header = next(content for kind, content in chunks((tmp_path / "a.png").read_bytes()) if kind == b"IHDR")
     assert header[9] == 6
+
+
+def test_between_cells_of_a_transparent_sheet_is_nothing(tmp_path):
+    """Three cells of one colour looked like one bar: lines of the ground's colour were painted, which it has not."""
+    drawing, _, sheet = drawing_of(4, paper=Paper(theme="transparent", numbers=False))
+    write_drawing(tmp_path / "a.png", drawing, sheet.paper, "{}")
+    shown = pixels_of(tmp_path / "a.png") >> 24
+    left, top, width, height = map(int, sheet.plan.panels[0].map_rect)
+    inside = shown[top : top + height, left : left + width]
+    lines = np.flatnonzero((inside == 0).all(axis=0))
+    assert sorted({round(x / (width / 4)) for x in lines.tolist()}) == [1, 2, 3]
+    assert (np.delete(inside, lines, axis=1) == 255).all(axis=1).sum() == height - len(lines)
+
+
+def test_nothing_white_stands_behind_the_words_of_a_transparent_plot(qapp):
+    image = QImage(400, 300, QImage.Format.Format_ARGB32_Premultiplied)
+    image.fill(0)
+    curve = Curve(np.arange(9.0), np.arange(9.0))
+    plot = Plot(curves=(curve,), marks=(Mark(4.0, "nobody gets below 4"),))
+    painter = QPainter(image)
+    paint_plot(painter, QRectF(0, 0, 400, 300), plot, style_of_theme("transparent"))
+    painter.end()
+    shown = np.frombuffer(image.constBits(), np.uint32)
+    light = (shown >> 24 > 100) & (shown & 255 > 200) & (shown >> 8 & 255 > 200)
+    assert not light.any()
 
 
 @pytest.mark.parametrize(("dpi", "dots"), [(None, 3780), (300, 11811), (72, 2835), (600, 23622), (254, 10000)])

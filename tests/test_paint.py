@@ -433,12 +433,51 @@ def test_the_colour_bars_numbers_are_never_cut(bound, monkeypatch):
     frame = frame_of(np.full((6, 3), bound), scale=Scale(-bound, bound, diverging=True), stage="inputs")
     image = QImage(700, 360, QImage.Format.Format_RGB32)
     painter = QPainter(image)
-    colour_bars.paint_colour_bar(painter, plan, frame, View(), paint.LIGHT)
+    colour_bars.paint_colour_bar(painter, plan, [frame], View(), paint.LIGHT)
     painter.end()
     numbers = texts[:-1]  # the last is the caption
     assert all(width <= room + 0.5 for _, width, room in numbers), numbers
     assert len({text.lstrip("−") for text, _, _ in numbers}) == 2  # as many digits above as below, and 0
     assert float(numbers[0][0].replace("−", "-")) == pytest.approx(bound, rel=0.5)
+
+
+@pytest.mark.parametrize(
+    ("values", "scale", "ends"),
+    [
+        ([[0.2, 1.0]], Scale(-0.5, 0.5, diverging=True), ("−0.5", "≥ 0.5")),  # the bar ended at 0.5 all the same
+        ([[-0.6, 0.5]], Scale(-0.5, 0.5, diverging=True), ("≤ −0.5", "0.5")),
+        ([[-9.0, 9.0]], Scale(0.0, 1.0), ("≤ 0", "≥ 1")),
+        ([[0.0, 1.0 + 1e-7]], Scale(0.0, 1.0), ("0", "1")),
+        ([[0.01, 0.5]], Scale(0.01, 0.5, "log"), ("0.01", "0.5")),
+        ([[0.001, 0.5]], Scale(0.01, 0.5, "log"), ("≤ 0.01", "0.5")),
+    ],
+)
+def test_the_ends_of_a_colour_bar_say_whether_a_number_lies_beyond(values, scale, ends):
+    frame = frame_of(np.array(values), scale=scale, stage="context")
+    ticks = colour_bars.bar_ticks([frame], View())
+    assert (ticks[0][1], ticks[-1][1]) == ends
+    within = replace(frame, values=np.full((1, 2), scale.high))
+    assert colour_bars.bar_ticks([within, frame], View()) == ticks  # of the other maps too
+
+
+def test_after_dropout_a_bar_says_at_least_only_where_something_is_larger():
+    """All of it ended at "≥ 1", whatever was shown."""
+    frame = frame_of(np.array([[0.2, 0.8]]), scale=Scale(0.0, 1.0), stage="dropped_weights")
+    assert colour_bars.bar_ticks([frame], View(norm="unit"))[-1][1] == "1"
+    masked = replace(frame, values=np.array([[0.2, 5.0]]), classes=np.array([[1, 2]], np.uint8))
+    assert colour_bars.bar_ticks([masked], View(norm="unit"))[-1][1] == "1"
+
+
+def test_a_stage_before_dropout_says_that_dropout_is_still_to_come():
+    """ "dropout 0.5 on weights, seed 123" stood over weights whose rows added up to 1."""
+    spec = make_spec(dropout=0.5, training=True)
+    for stage, there in [("weights", True), ("scaled_scores", True), ("dropped_weights", False), ("context", False)]:
+        said = marks.circumstances(spec, stage)
+        assert ("dropout 0.5 on weights acts after this stage" in said) == there, stage
+        assert ("dropout 0.5 on weights, seed 123" in said) != there, stage
+    late = make_spec(dropout=0.5, training=True, dropout_site="context")
+    assert "dropout 0.5 on context acts after this stage" in marks.circumstances(late, "context")
+    assert "seed 123" in marks.circumstances(spec)
 
 
 def test_the_caption_says_what_a_pixel_is():

@@ -243,3 +243,4 @@ def test_meanings_stand_beside_the_tokens_that_need_them(tmp_path):
     cat = rendering.outline_of(engine, make_spec(Lesson(name="cat-eats-fish")), View(), lambda: False)
     engine.close()
     assert glossed(cat).tokens == ("猫 cat", "吃 eats", "鱼 fish")
+    assert glossed(cat).dims == ("猫味 cat-ness", "鱼味 fish-ness")  # the columns of a context had Chinese alone

@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 from paper_drawings import pixels_of
+from paper_words import painted
 
 from attnviz import rendering
 from attnviz.colour import GROUNDS
 from attnviz.engine import Engine
 from attnviz.figure.row_plot import kinds_of, peeking_of, row_plot
+from attnviz.figure.row_sheet import _before_words
 from attnviz.figures import Figure
 from attnviz.frames import CellClass, RowStages, RowStory
 from attnviz.spec import Lesson, PadLeft, Paper, RandomEmbeddings, RandomQK, TypedScores, edited, make_spec
@@ -102,7 +104,7 @@ def words_of(path, figure, engine):
 PARTS = {
     "few": {
         "title": ["^query 3"], "sign": ["×", "∅"], "labels": ["^journey$", "^weights after dropout$"],
-        "legend": ["^masked$", "^dropped$", "^the state before$"], "caption": ["seed 123", "Σ", "book"],
+        "legend": ["^masked$", "^dropped$", "^before: dropout 0$"], "caption": ["seed 123", "Σ", "book"],
         "numbers": ["^0.0", "%"],
     },
     "many": {
@@ -122,6 +124,34 @@ def test_what_is_not_asked_for_is_not_there(tmp_path, engine, which, off):
     for part, wanted in PARTS[which].items():
         found = [one for one in wanted if any(re.search(one, text) for text in words)]
         assert found == ([] if part == off else wanted), part
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"mask": "none"}, "before: no mask"),
+        ({"mask": "three-step", "dropout": 0.0}, "before: three-step mask"),
+        ({"seed": 7, "dropout": 0.0, "top_k": 2}, "before: −∞ mask, top-k 2"),
+        ({"seed": 7, "dropout": 0.1, "training": False}, "before: dropout 0.1, dropout seed 7, training no, …"),
+    ],
+)
+def test_a_row_says_what_the_state_before_is(changes, words):
+    """It said "the state before", never before what."""
+    assert _before_words(FEW.spec, edited(FEW.spec, **changes)) == words
+    assert _before_words(FEW.spec, FEW.spec) == "the state before"
+
+
+def test_a_slides_row_has_heads_near_its_keys_a_track_from_0_to_100_percent_and_a_vector_in_brackets(engine):
+    """The heads stood a key's line high above; nothing said where a bar would end; "−.63 · −.06" read as a product."""
+    figure = replace(FEW, paper=Paper(), spec=edited(FEW.spec, dropout=0.0))
+    _, words, margin = painted(rendering.drawing_of(figure, engine)[0])
+    boxes = {text: outline.boundingRect().translated(-margin, -margin) for text, outline in words}
+    head, pitch = boxes["weights after softmax"], boxes["one"].center().y() - boxes["with"].center().y()
+    assert boxes["Your"].top() - head.bottom() < 0.55 * pitch
+    assert head.height() > boxes["0 %"].height() * 1.2
+    assert boxes["0 %"].left() == pytest.approx(head.left(), abs=4)
+    assert boxes["100 %"].top() > boxes["step"].top() > boxes["one"].bottom()
+    assert any(re.search(r"context \(−?\.\d\d, −?\.\d\d\)$", text) for text in boxes)
 
 
 def test_without_numbers_signs_stay(tmp_path, engine):

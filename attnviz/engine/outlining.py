@@ -44,6 +44,7 @@ def outline_of(request: Request, given: Inputs, module: nn.Module | None) -> Out
         future_hidden=spec.mask != "none" and not lets_through(spec),
         device=spec.device,
         glosses=given.glosses,
+        dim_glosses=given.dim_glosses,
         mask_shape=spec.mask_shape,
     )
 

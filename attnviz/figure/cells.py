@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
@@ -17,7 +18,7 @@ from attnviz.figure.grid import Grid, Window, grid_of
 from attnviz.figure.numbers import paint_numbers
 from attnviz.figure.peeking import Peeking, frame_hidden_cells, outline_hidden, peeking_of, runs_of
 from attnviz.figure.styles import DARK, LIGHT, Style
-from attnviz.figure.vectors import VectorPainter, draw_lines, fill_rects, paint_colours
+from attnviz.figure.vectors import VectorPainter, clip_to_cells, draw_lines, fill_rects, paint_colours
 from attnviz.frames import CellClass, Frame, shown_class
 
 __all__ = [
@@ -52,6 +53,9 @@ def paint_cells(
         return
     painter.save()
     painter.setClipRect(rect, Qt.ClipOperation.IntersectClip)
+    if style.clear and frame.level == 1 and grid.side >= GAPS_FROM:  # gaps are what lies behind, not a colour
+        gap = _gap(grid)
+        clip_to_cells(painter, _between(gap, grid.cols, grid.x), _between(gap, grid.rows, grid.y))
     _paint_pixels(painter, grid, frame, style)
     if frame.level == 1 and grid.side >= HATCHED_FROM:
         load_fonts()
@@ -68,11 +72,15 @@ def paint_cells(
             frame_hidden_cells(painter, grid, shown, peeking, style)
     else:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        if frame.level == 1 and grid.side >= hatched_from(style):
+        if _hatched(grid, frame, style):
             _paint_hatching(painter, grid, shown_class(grid.seen(frame.classes, frame)) == CellClass.MASKED, style)
         if peeking is not None:
             outline_hidden(painter, grid, peeking, style, unit)
     painter.restore()
+
+
+def _hatched(grid: Grid, frame: Frame, style: Style) -> bool:
+    return frame.level == 1 and grid.side >= hatched_from(style)
 
 
 def hatched_from(style: Style) -> float:
@@ -98,7 +106,7 @@ def _paint_pixels(painter: QPainter, grid: Grid, frame: Frame, style: Style) -> 
     (y, rows), (x, cols) = down, across
     strip = max(1, _STRIP // len(cols))
     for start in range(0, len(rows), strip):
-        part = _part(frame, rows[start : start + strip], cols, style)
+        part = _part(frame, rows[start : start + strip], cols, style, marked=_hatched(grid, frame, style))
         height, width = part.shape
         image = QImage(part.data, width, height, 4 * width, QImage.Format.Format_RGB32)
         image.setDevicePixelRatio(ratio)
@@ -115,7 +123,7 @@ def _paint_rects(painter: VectorPainter, grid: Grid, frame: Frame, style: Style)
     part = frame.rgb[top : top + len(ys) - 1, left : left + len(xs) - 1]
     xs = grid.rect.left() + (xs - grid.window[2]) * grid.cell_w
     ys = grid.rect.top() + (ys - grid.window[0]) * grid.cell_h
-    paint_colours(painter, xs, ys, with_grounds(part, style))
+    paint_colours(painter, xs, ys, with_grounds(part, style, marked=_hatched(grid, frame, style)))
 
 
 def _edges(window: tuple[float, ...], span: tuple[int, int], level: int) -> tuple[int, npt.NDArray[np.float64]] | None:
@@ -128,12 +136,14 @@ def _edges(window: tuple[float, ...], span: tuple[int, int], level: int) -> tupl
     return first, np.clip(edges, low, high)
 
 
-def _part(frame: Frame, rows: npt.NDArray[np.intp], cols: npt.NDArray[np.intp], style: Style) -> npt.NDArray[np.uint32]:
+def _part(
+    frame: Frame, rows: npt.NDArray[np.intp], cols: npt.NDArray[np.intp], style: Style, *, marked: bool
+) -> npt.NDArray[np.uint32]:  # fmt: skip
     """The frame's pixels at ``rows`` × ``cols``, both rising, in the style's own grounds."""
     part = frame.rgb[rows[0] : rows[-1] + 1, cols[0] : cols[-1] + 1]
     if part.shape[0] > len(rows):
         part, rows = part.take(rows - rows[0], axis=0), np.arange(len(rows))
-    part = with_grounds(part, style)
+    part = with_grounds(part, style, marked=marked)
     if part.shape[1] != len(cols):
         part = part.take(cols - cols[0], axis=1)
     if part.shape[0] != len(rows):
@@ -141,9 +151,15 @@ def _part(frame: Frame, rows: npt.NDArray[np.intp], cols: npt.NDArray[np.intp], 
     return np.ascontiguousarray(part)
 
 
-def with_grounds(rgb: npt.NDArray[np.uint32], style: Style) -> npt.NDArray[np.uint32]:
-    """``rgb`` (r, c) uint32 0xffRRGGBB with masked and padded pixels in the style's own grounds, same shape."""
-    for kind, ground in (CellClass.MASKED, style.masked), (CellClass.PADDED, style.padded):
+def with_grounds(rgb: npt.NDArray[np.uint32], style: Style, *, marked: bool = True) -> npt.NDArray[np.uint32]:
+    """``rgb`` (r, c) uint32 0xffRRGGBB with masked and padded pixels in the style's own grounds, same shape.
+
+    Those of masked cells that are not ``marked`` alone tell them from others.
+    """
+    for kind, ground in (
+        (CellClass.MASKED, style.masked if marked else style.unmarked),
+        (CellClass.PADDED, style.padded),
+    ):
         if ground.rgb() != GROUNDS[kind]:
             rgb = np.where(rgb == GROUNDS[kind], np.uint32(ground.rgb()), rgb)
     return rgb
@@ -195,9 +211,9 @@ def hatch(painter: QPainter, area: QRectF, origin: QPointF, side: float, style: 
 
 def _paint_gaps(painter: QPainter, grid: Grid, style: Style) -> None:
     """Thin lines of ground between large cells."""
-    if grid.side < GAPS_FROM:
+    if grid.side < GAPS_FROM or style.clear:
         return
-    gap = max(1, round(grid.side / 70))
+    gap = _gap(grid)
     area = QRectF(
         QPointF(grid.x(grid.cols.start), grid.y(grid.rows.start)),
         QPointF(grid.x(grid.cols.stop), grid.y(grid.rows.stop)),
@@ -206,6 +222,17 @@ def _paint_gaps(painter: QPainter, grid: Grid, style: Style) -> None:
     level = [QRectF(area.left(), round(grid.y(row)) - gap // 2, area.width(), gap) for row in grid.rows[1:]]
     fill_rects(painter, upright, style.card)
     fill_rects(painter, level, style.card)
+
+
+def _gap(grid: Grid) -> int:
+    """Pixels between large cells."""
+    return max(1, round(grid.side / 70))
+
+
+def _between(gap: int, cells: range, place: Callable[[float], float]) -> list[tuple[float, float]]:
+    """Where each of ``cells`` begins and ends, without the gaps between them."""
+    lines = [round(place(cell)) - gap // 2 for cell in cells[1:]]
+    return [*zip([place(cells.start), *(x + gap for x in lines)], [*map(float, lines), place(cells.stop)], strict=True)]
 
 
 def _is_infinite(frame: Frame) -> bool:
@@ -322,7 +349,8 @@ def paint_swatch(
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawRect(square.adjusted(1, 1, -1, -1))
     else:
-        painter.fillRect(square, _ground(kind, style))
+        plain = kind == CellClass.MASKED and not marked
+        painter.fillRect(square, style.unmarked if plain else _ground(kind, style))
         if not marked:
             painter.setPen(QPen(style.hairline, 1))
             painter.setBrush(Qt.BrushStyle.NoBrush)

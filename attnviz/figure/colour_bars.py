@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -16,7 +17,7 @@ from attnviz.figure.fonts import draw_text, elided, load_fonts, sized, text_widt
 from attnviz.figure.places import Box, FigureLayout
 from attnviz.figure.styles import Style
 from attnviz.figure.vectors import VectorPainter, paint_colours
-from attnviz.frames import Frame
+from attnviz.frames import CellClass, Frame
 from attnviz.spec import View
 
 LEVEL_HEIGHT: Final = 30.0
@@ -26,6 +27,7 @@ _PX: Final = 12.0
 _LEAST_WORDS: Final = 8
 """Letters from which words that are cut still say what the colours are."""
 _STRIP: Final = 12.0  # how thick a level bar is
+_BEYOND: Final = 1e-3  # a number further beyond an end than so much of it (of the scale, if linear) is seen to be
 _LEFT, _CENTRE = Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignHCenter
 
 Tick = tuple[float, str]
@@ -38,11 +40,14 @@ def bar_words(frame: Frame, view: View) -> str:
 
 
 def paint_colour_bar(
-    painter: QPainter, plan: FigureLayout, frame: Frame, view: View, style: Style, words: str = ""
+    painter: QPainter, plan: FigureLayout, frames: Sequence[Frame], view: View, style: Style, words: str = ""
 ) -> None:
-    """The colours from lowest to highest, their values, and what they measure, which ``words`` may say."""
+    """The colours from lowest to highest, their values, and what they measure, which ``words`` may say.
+
+    ``frames``, one at least, are the maps that the bar stands for; the first has its scale.
+    """
     load_fonts()
-    unit, scale = plan.unit, frame.scale
+    unit, frame = plan.unit, frames[0]
     bar = QRectF(*plan.bar)
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -53,12 +58,10 @@ def paint_colour_bar(
     ticks_w = plan.bar_column.right - bar.right() - words_w - 6 * unit
     last = -math.inf
     drawn = []
-    ticks = _short_enough(painter.font(), _ticks(frame, view), ticks_w)
+    ticks = _short_enough(painter.font(), bar_ticks(frames, view), ticks_w)
     longest = max((text_width(painter.font(), label) for _, label in ticks), default=0.0)
     if longest > ticks_w:  # a number without its end would be another one
         painter.setFont(sized(_PX * unit * ticks_w / longest))
-    if scale.curve == "log" and ticks and text_width(painter.font(), f"≤ {ticks[0][1]}") <= ticks_w:
-        ticks[0] = ticks[0][0], f"≤ {ticks[0][1]}"  # below it all is of one colour
     for tick, label in [*ticks[-1:], *ticks[:-1]]:  # the highest always, the others as they have room
         y = bar.bottom() - tick * bar.height()
         if tick < 1 and (y - bar.top() < 14 * unit or bar.bottom() - y < last + 14 * unit):
@@ -89,10 +92,14 @@ def level_strip(box: Box, words: str, unit: float) -> Box:
 
 
 def paint_level_bar(
-    painter: QPainter, box: Box, frame: Frame, view: View, style: Style, unit: float, words: str
+    painter: QPainter, box: Box, frames: Sequence[Frame], view: View, style: Style, unit: float, words: str
 ) -> None:  # fmt: skip
-    """The colours from left to right in ``box`` after the ``words`` that say what they measure; numbers below."""
+    """The colours from left to right in ``box`` after the ``words`` that say what they measure; numbers below.
+
+    ``frames`` are as in `paint_colour_bar`.
+    """
     load_fonts()
+    frame = frames[0]
     strip = QRectF(*level_strip(box, words, unit))
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -101,9 +108,7 @@ def paint_level_bar(
     painter.setFont(font)
     painter.setPen(style.muted)
     draw_text(painter, QRectF(box.x, strip.center().y() - 9 * unit, box.width, 18 * unit), _LEFT, words)
-    ticks = _ticks(frame, view)
-    if frame.scale.curve == "log" and ticks:
-        ticks[0] = ticks[0][0], f"≤ {ticks[0][1]}"
+    ticks = bar_ticks(frames, view)
     written: list[tuple[float, float]] = []  # left and right edges
     for place, label in [*ticks[-1:], *ticks[:-1]]:
         half = text_width(font, label) / 2 + 1
@@ -133,22 +138,40 @@ def _paint_strip(painter: QPainter, bar: QRectF, frame: Frame, view: View, unit:
     painter.restore()
 
 
-def _ticks(frame: Frame, view: View) -> list[Tick]:
-    ticks = colour.quantity_ticks(frame.scale)
-    if view.norm == "unit" and frame.stage == "dropped_weights":  # what was kept is larger than it was
-        ticks[-1] = ticks[-1][0], f"≥ {ticks[-1][1]}"
+def bar_ticks(frames: Sequence[Frame], view: View) -> list[Tick]:
+    """The numbers along the bar of ``frames``, rising; "≤" or "≥" at an end beyond which one of their numbers lies."""
+    scale = frames[0].scale
+    ticks = colour.quantity_ticks(scale)
     if view.norm == "per-head":
-        ticks = [(0.0, ticks[0][1]), (1.0, QCoreApplication.translate("Figure", "max"))]
+        return [(0.0, ticks[0][1]), (1.0, QCoreApplication.translate("Figure", "max"))]
+    if scale.quantity != "value":  # numbers of another quantity than the frames'
+        below, above = scale.curve == "log", False
+    else:
+        logarithmic = scale.curve == "log"
+        near = (scale.high - scale.low) * _BEYOND
+        low = scale.low * (1 - _BEYOND) if logarithmic else scale.low - near
+        high = scale.high * (1 + _BEYOND) if logarithmic else scale.high + near
+        ordinary = [(frame.values, frame.classes & CellClass.ORDINARY != 0) for frame in frames]
+        below = any(bool(((values < low) & shown).any()) for values, shown in ordinary)
+        above = any(bool(((values > high) & shown).any()) for values, shown in ordinary)
+    (first, lowest), (last, highest) = ticks[0], ticks[-1]
+    ticks[0] = first, f"≤ {lowest}" if below else lowest
+    ticks[-1] = last, f"≥ {highest}" if above else highest
     return ticks
 
 
 def _short_enough(font: QFont, ticks: list[Tick], width: float) -> list[Tick]:
     """``ticks`` whose words have ``width`` pixels: without a 0 before the point, or of one digit, if one is longer."""
     for write in (str, _without_zero, _one_digit):
-        written = [(place, write(words)) for place, words in ticks]
+        written = [(place, sign + write(number)) for place, (sign, number) in ((p, _parted(w)) for p, w in ticks)]
         if all(text_width(font, words) <= width + 0.5 for _, words in written):
             return written
     return written
+
+
+def _parted(words: str) -> tuple[str, str]:
+    """The "≤ " or "≥ " before a number, "" where there is none, and the number."""
+    return (words[:2], words[2:]) if words[:1] in ("≤", "≥") else ("", words)
 
 
 def _without_zero(number: str) -> str:

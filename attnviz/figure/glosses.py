@@ -1,4 +1,4 @@
-"""Tokens with their meanings: who looks at a picture may not read Chinese."""
+"""Tokens and dimensions with their meanings: who looks at a picture may not read Chinese."""
 
 from __future__ import annotations
 
@@ -9,13 +9,19 @@ from attnviz.frames import Outline
 
 
 def glossed(outline: Outline) -> Outline:
-    """``outline`` whose tokens bring their meanings, where the source gives them."""
-    tokens = with_glosses(outline.tokens, outline)
-    return outline if tokens is outline.tokens else replace(outline, tokens=tuple(tokens), glosses=())
+    """``outline`` whose tokens and dimensions bring their meanings, where the source gives them."""
+    tokens, dims = with_glosses(outline.tokens, outline), _joined(outline.dims, outline.dim_glosses)
+    if tokens is outline.tokens and dims is outline.dims:
+        return outline
+    return replace(outline, tokens=tuple(tokens), glosses=(), dims=tuple(dims), dim_glosses=())
 
 
 def with_glosses(tokens: Sequence[str], outline: Outline) -> Sequence[str]:
     """``tokens`` with the meanings that ``outline`` has for as many; themselves where it has none."""
-    if not outline.glosses or len(outline.glosses) != len(tokens):
-        return tokens
-    return tuple(f"{token} {gloss}" for token, gloss in zip(tokens, outline.glosses, strict=True))
+    return _joined(tokens, outline.glosses)
+
+
+def _joined(names: Sequence[str], glosses: Sequence[str]) -> Sequence[str]:
+    if not glosses or len(glosses) != len(names):
+        return names
+    return tuple(f"{name} {gloss}" for name, gloss in zip(names, glosses, strict=True))

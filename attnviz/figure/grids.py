@@ -18,6 +18,7 @@ from attnviz.figure.panels import (
     SHORT_EMS,
     SIN,
     SLANTED_EMS,
+    UPRIGHT_STEP,
     below_slanted,
     inner_panel,
     panel_layout,
@@ -36,6 +37,7 @@ _EDGES_WORTH = 0.6  # the same for labels along the grid's edges
 _SHARED_WORTH = 1.3  # labels along the edges alone, where that makes the maps so much larger
 _PAPER_WORTHS = (0.4, 0.3, 1.1)
 _LARGE_WORTH = 0.85  # larger labels along the edges may cost so much of the maps
+_UPRIGHT_PX = 11.0  # × unit: of names that stand on end where each is to be told
 _LEAST_LABELLED = 48.0  # pixels of a map's shorter side from which labels are of use
 
 
@@ -68,6 +70,9 @@ def _edged_grid(area: Box, subject: Subject, count: int, unit: float) -> list[Pa
     """Panels whose rows are named at the left of the grid and whose columns above it; None where they do not fit."""
     subject = subject if count <= LABELLED_UP_TO else replace(subject, sums=False)
     smallest = _edged(area, subject, count, unit, LABEL_SIZES[-1] * unit)
+    if smallest is not None and subject.upright and not _tells_all(smallest[0], subject):
+        upright = _edged(area, subject, count, unit, _UPRIGHT_PX * unit)
+        return upright if upright is not None and upright[0].upright else smallest
     if smallest is None or not subject.large:
         return smallest
     cell = smallest[0].map_rect.width / subject.cols
@@ -80,43 +85,63 @@ def _edged_grid(area: Box, subject: Subject, count: int, unit: float) -> list[Pa
 
 def _edged(area: Box, subject: Subject, count: int, unit: float, px: float) -> list[PanelLayout] | None:
     """`_edged_grid` with labels ``px`` pixels high."""
-    inner = partial(inner_panel, subject=subject, unit=unit, label_px=px)
-    for slanted in (False, True):
-        left, top, lean = sizes = edges_of(subject, area.width, px, unit, slanted=slanted)
+    found: list[PanelLayout] | None = None
+    ways = [(subject, False, False), (subject, True, False)]
+    if subject.upright:  # where names have so little room, cells are worth more than sums
+        ways.append((replace(subject, sums=False), True, True))
+    for subject, slanted, upright in ways:  # noqa: PLR1704
+        inner = partial(inner_panel, subject=subject, unit=unit, label_px=px)
+        left, top, lean = sizes = edges_of(subject, area.width, px, unit, slanted=slanted, upright=upright)
         room = Box(area.x + left, area.y + top, area.width - left - lean, area.height - top)
         if room.width < area.width / 2 or room.height < area.height / 2:
-            return None
+            return found
         panels = in_a_grid(room, count, inner, 10 * unit)
         place = panels[0].map_rect
         cell = place.width / subject.cols
+        if upright and (cell < UPRIGHT_STEP * px or (subject.titled and panels[0].title is None)):
+            continue  # others are as many, or the heads' own names would go for them
         fits = subject.column_ems * px * 1.1 <= cell * label_step(cell, LEAST_LABEL_STEP * unit)
-        if fits or subject.numbered or subject.column_ems <= SHORT_EMS:
-            break
-    if not _fits(panels, area) or _is_small(panels[0]):
-        return None
-    columns = sum(panel.map_rect.y == place.y for panel in panels)
-    return [
-        with_edges(panel, subject, (n // columns, n % columns), columns, sizes, slanted=slanted)
-        for n, panel in enumerate(panels)
-    ]
+        level = fits or subject.numbered or subject.column_ems <= SHORT_EMS
+        if not (level or slanted) or (found and slanted and not upright):
+            continue
+        if not _fits(panels, area) or _is_small(panels[0]):
+            return found
+        columns = sum(panel.map_rect.y == place.y for panel in panels)
+        found = [
+            with_edges(panel, subject, (n // columns, n % columns), columns, sizes, slanted=slanted, upright=upright)
+            for n, panel in enumerate(panels)
+        ]
+        if upright or _tells_all(found[0], subject) or (level and not subject.upright):
+            return found
+    return found
+
+
+def _tells_all(panel: PanelLayout, subject: Subject) -> bool:
+    """Whether there is room for the name of each column, or they count."""
+    cell, px = panel.map_rect.width / subject.cols, panel.label_px
+    needed = max(LEAST_LABEL_STEP * panel.unit, 1.1 * px / SIN) if panel.slanted else subject.column_ems * px * 1.1
+    return panel.upright or subject.numbered or needed <= cell
 
 
 def edges_of(
-    subject: Subject, width: float, px: float, unit: float, *, slanted: bool, most: float = 0.2
+    subject: Subject, width: float, px: float, unit: float, *, slanted: bool, upright: bool = False, most: float = 0.2
 ) -> tuple[float, float, float]:  # fmt: skip
     """What names along a grid's edges take at the left and above, and how far slanted ones lean beyond the last map.
 
     They are ``px`` pixels high, the grid with them ``width`` pixels wide; rows' names take a share of ``most`` of it.
+    ``upright`` ones lean nowhere.
     """
     gap = 6 * unit
     left = min(subject.row_ems * px, width * most) + gap
     length = min(subject.column_ems, SLANTED_EMS) * px if slanted else 0.0
+    if upright:
+        return left, length + gap, 0.0
     return left, SIN * length + COS * px + gap if slanted else px * 1.6, COS * length
 
 
 def with_edges(
     panel: PanelLayout, subject: Subject, cell: tuple[int, int], columns: int, sizes: tuple[float, float, float], *,
-    slanted: bool,
+    slanted: bool, upright: bool = False,
 ) -> PanelLayout:  # fmt: skip
     """The panel of ``subject`` with the labels that it bears at the grid's left and upper edge, its title above them.
 
@@ -126,13 +151,15 @@ def with_edges(
     place, (left, top, lean), gap = panel.map_rect, sizes, 6 * panel.unit
     feet = 0.2 * panel.label_px if slanted else 0.0
     if cell[1] == 0:
-        panel = replace(panel, row_labels=Box(place.x - left, place.y, left - gap, place.height))
+        panel = replace(panel, row_labels=Box(place.x - left, place.y, left - gap, place.height), upright=upright)
     last = cell[1] == columns - 1
     if cell[0] == 0 and top > 0:
         header = panel.sums_header
         if header is not None and panel.sums is not None:  # beside the last name, or in the corner below a slanted one
             dx, high = gap, top
-            if slanted:
+            if upright:
+                high = 1.15 * sums_px(subject, panel.label_px, panel.unit)
+            elif slanted:
                 px = sums_px(subject, panel.label_px, panel.unit)
                 dx, high = below_slanted(place.width / subject.cols, panel.label_px, px, gap)
             high = min(high, top)
@@ -143,10 +170,11 @@ def with_edges(
             sums_header=header,
             column_labels=Box(place.x, place.y - top, place.width, top - feet),
             overhang=Box(place.right, place.y - top, lean, top - (header.height if header else 0))
-            if slanted and last
+            if slanted and last and lean > 0
             else None,
             neighboured=not last,
             slanted=slanted,
+            upright=upright,
         )
     return replace(panel, outer=used_by(panel))
 

@@ -21,7 +21,7 @@ from attnviz.figure.panels import COS, SIN
 from attnviz.figure.places import Box, PanelLayout
 from attnviz.figure.sides import paint_column_labels
 from attnviz.figure.styles import LIGHT, Style
-from attnviz.figure.vectors import VectorPainter, draw_lines, paint_colours
+from attnviz.figure.vectors import VectorPainter, clip_to_cells, draw_lines, paint_colours
 from attnviz.figure.words import wrapped
 from attnviz.files import write_whole
 from attnviz.questions.leak import ROUNDING_EPS, Reading
@@ -134,11 +134,16 @@ def paint_leak_map(
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
     painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, False)
+    lined = plan.side >= _LINES_FROM * unit
+    painter.save()
+    if lined and style.clear:
+        _leave_lines_out(painter, plan, len(moved))
     _paint_cells(painter, plan, cell_colours(moved, hidden, style))
+    painter.restore()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     if style.grey:
         _hatch_leaks(painter, plan, (moved > ROUNDING_EPS) & hidden, style)
-    if plan.side >= _LINES_FROM * unit:
+    if lined and not style.clear:
         painter.setPen(QPen(style.card, max(1.0, unit)))
         lines = []
         for n in range(1, len(moved)):
@@ -150,6 +155,13 @@ def paint_leak_map(
     _paint_names(painter, plan, style)
     _paint_legend(painter, plan, style)
     painter.restore()
+
+
+def _leave_lines_out(painter: QPainter, plan: LeakPlan, length: int) -> None:
+    """Nothing is painted where the lines between cells are."""
+    half, (left, top), side = max(1.0, plan.unit) / 2, (plan.cells.left(), plan.cells.top()), plan.side
+    ends = [(n * side + half * (n > 0), (n + 1) * side - half * (n < length - 1)) for n in range(length)]
+    clip_to_cells(painter, [(left + a, left + b) for a, b in ends], [(top + a, top + b) for a, b in ends])
 
 
 def _paint_cells(painter: QPainter, plan: LeakPlan, pixels: npt.NDArray[np.uint32]) -> None:

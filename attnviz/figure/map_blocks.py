@@ -11,10 +11,10 @@ import numpy as np
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QPainter
 
-from attnviz.colour import quantity_ticks
 from attnviz.figure.blocks import LINE, Headed, Range, paint_lines
 from attnviz.figure.colour_bars import (
     LEVEL_HEIGHT,
+    bar_ticks,
     bar_words,
     level_strip,
     level_words_width,
@@ -26,7 +26,7 @@ from attnviz.figure.map_grids import LEAST, MapCell, MapGrid, best_grid, plain_g
 from attnviz.figure.matrix_map import CAPTION_PX, Matrix, hatch_below, paint_map
 from attnviz.figure.places import Box, FigureLayout
 from attnviz.figure.styles import Style
-from attnviz.frames import CellClass, shown_class
+from attnviz.frames import CellClass, Frame, shown_class
 from attnviz.spec import Paper, View
 
 _LEAST_CELL: Final = 7.0  # of a map whose rows are named
@@ -143,8 +143,13 @@ class MapsBlock:
     def _bar_width(self, unit: float) -> float:
         """What an upright bar needs with its widest tick and its words."""
         font = sized(12 * unit)
-        ticks = [words for place, _ in self.bars for _, words in quantity_ticks(self.maps[place].frame.scale)]
+        ticks = [words for place, _ in self.bars for _, words in bar_ticks(self._of_bar(place), self.view)]
         return _BAR * unit + max((text_width(font, words) for words in ticks), default=0.0)
+
+    def _of_bar(self, place: int) -> list[Frame]:
+        """The frames that have the scale of the map at ``place``, its own first."""
+        own = self.maps[place].frame
+        return [own, *(one.frame for one in self.maps if one.frame.scale == own.scale)]
 
     def _bars_width(self, unit: float) -> float:
         return self._bar_width(unit) * len(self.bars)
@@ -187,18 +192,18 @@ class MapsBlock:
     def _paint_bar(
         self, painter: QPainter, box: Box, number: int, words: str, style: Style, unit: float, *, level: bool
     ) -> None:  # fmt: skip
-        frame = self.maps[number].frame
+        frames = self._of_bar(number)
         if level:
             words = self._beside_level(number, words)
-            paint_level_bar(painter, box, frame, self.view, style, unit, words)
+            paint_level_bar(painter, box, frames, self.view, style, unit, words)
             strip = level_strip(box, words, unit)
             below = QRectF(strip.x, strip.y, strip.width / 2, strip.height)
         else:
             strip, nothing = Box(box.x, box.y + 7 * unit, 13 * unit, box.height - 14 * unit), Box(0, 0, 0, 0)
             plan = FigureLayout((box.right, box.bottom), (), strip, box, nothing, (), (), unit)
-            paint_colour_bar(painter, plan, frame, self.view, style, words)
+            paint_colour_bar(painter, plan, frames, self.view, style, words)
             below = QRectF(strip.x, strip.y + strip.height / 2, strip.width, strip.height / 2)
-        if style.grey and frame.scale.diverging:
+        if style.grey and frames[0].scale.diverging:
             hatch_below(painter, [below], unit)
 
 

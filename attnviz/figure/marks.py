@@ -25,6 +25,7 @@ from attnviz.spec import (
     MaskFile,
     View,
     shape_text,
+    stages_of,
     was_given,
 )
 from attnviz.spec.fills import number_words
@@ -184,12 +185,16 @@ def mask_words(spec: AttentionSpec) -> list[str]:
     return words
 
 
-def circumstances(spec: AttentionSpec) -> str:
-    """Mask, dropout and sizes in one line: the settings that decide what a picture shows."""
+def circumstances(spec: AttentionSpec, stage: str = "") -> str:
+    """Mask, dropout and sizes in one line: the settings that decide what a picture shows, which is of ``stage``."""
     parts = mask_words(spec)
     if spec.soft_cap is not None:
         parts.append(QCoreApplication.translate("Figure", "soft cap {0}").format(f"{spec.soft_cap:g}"))
-    if spec.drops:
+    names, drops = stages_of(spec), f"dropped_{spec.dropout_site}"
+    if spec.drops and stage in names and drops in names[names.index(stage) + 1 :]:
+        words = QCoreApplication.translate("Figure", "dropout {0} on {1} acts after this stage")
+        parts.append(words.format(f"{spec.dropout:g}", spec.dropout_site))
+    elif spec.drops:
         words = QCoreApplication.translate("Figure", "dropout {0} on {1}, seed {2} ({3})")
         parts.append(words.format(f"{spec.dropout:g}", spec.dropout_site, spec.dropout_seed, spec.dropout_generator))
     elif spec.dropout > 0:

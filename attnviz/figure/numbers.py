@@ -91,7 +91,7 @@ def _written(
         ways = ["short", "2"]  # "< 1 %" in every cell would say nothing
     if ways[-1].isdigit():
         ways.append(marks.BARE + ways[-1])  # where "1.00" has no room "1" may have
-    share = 0.29 if unit < _READ_FROM_AFAR else 0.5
+    share = 0.29 if unit < _READ_FROM_AFAR else 0.52
     for way in ways:
         if way == "%" and grid.side < _PERCENT_FROM * unit:
             continue

@@ -14,7 +14,7 @@ from attnviz.figure.fonts import draw_text, load_fonts, sized, text_width
 from attnviz.figure.highlights import paint_answer, paint_border, paint_cross, paint_pill, paint_selected_row
 from attnviz.figure.labels import axis_labels, map_shape
 from attnviz.figure.numbers import comparable
-from attnviz.figure.sides import paint_column_labels, paint_row_labels, paint_sums
+from attnviz.figure.sides import paint_column_labels, paint_row_labels, paint_sums, shared_step
 from attnviz.frames import Frame, Outline
 from attnviz.session import Cell, Picture
 
@@ -71,7 +71,8 @@ def paint_surroundings(
     if names and (place.row_labels is not None or place.column_labels is not None):
         rows, columns = axis_labels(outline)
     if names and place.row_labels is not None:
-        paint_row_labels(painter, place, window, rows, style, current.row if current else None)
+        step = shared_step(painter.font(), place, window, rows, columns)
+        paint_row_labels(painter, place, window, rows, style, current.row if current else None, step)
     if names and place.column_labels is not None:
         paint_column_labels(painter, place, window, columns, style, cross.col if cross else None)
     if place.sums is not None and frame is not None and frame.row_sums is not None:

@@ -23,6 +23,9 @@ LABEL_SIZES: Final = (22, 20, 18, 16, 14, 13, 12)
 
 LARGE_SIZES: Final = (32, 28, 25, *LABEL_SIZES)
 LARGE_SHARE: Final = 0.28
+_LEVEL_SHARE: Final = 0.6
+"""Level labels are preferred to slanted ones that are larger than this allows."""
+
 LEAST_LABEL_STEP: Final = 14.0
 SLANTED_EMS: Final = 6.5
 """Slanted labels are at most so long."""
@@ -32,6 +35,9 @@ _LEAST_EMS: Final = 2.5
 
 SHORT_EMS: Final = 2.8
 """Labels as short as numbers are thinned out rather than slanted."""
+
+UPRIGHT_STEP: Final = 1.05
+"""Heights of a name from one that stands on end to the next: as close as they can be read."""
 
 SIN: Final = math.sin(math.radians(ROTATION))
 COS: Final = math.cos(math.radians(ROTATION))
@@ -103,6 +109,11 @@ def panel_layout(outer: Box, subject: Subject, *, unit: float = 1.0, labelled: b
                 break
         if label_px <= max(least, share * min(cell_w, cell_h) + 1e-6):
             break
+    if subject.large and panel.slanted:  # somewhat smaller ones may be level, and leave the map more room
+        for label_px in (size * unit for size in sizes if _LEVEL_SHARE * panel.label_px <= size * unit):
+            level = _arranged(outer, subject, unit, label_px, slanted=False, sums=panel.sums is not None)
+            if subject.column_ems * label_px * 1.1 <= level.map_rect.width / subject.cols:
+                return level
     return panel
 
 

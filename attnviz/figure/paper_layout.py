@@ -14,6 +14,7 @@ LINE: Final = 22.0
 _DENSE_LINE: Final = 17.0  # on paper, as in a book
 _AXIS: Final = 17.0
 _AXIS_GAP: Final = 5.0  # between the rows' labels and what they are
+_BELOW_LABELS: Final = 4.0  # the columns' name stands so much lower where a map's lowest row label may end above it
 _LEGEND_FROM: Final = (640.0, 400.0)  # widths from which a legend needs one line, or two
 
 
@@ -81,5 +82,7 @@ def paper_layout(
         left = min(min(box.x for box in panel.boxes) for panel in panels)
         top, low = min(place.y for place in maps), max(place.bottom for place in maps)
         first, last = min(place.x for place in maps), max(place.right for place in maps)
-        axes = Box(max(left - beside, 0), top, strip, low - top), Box(first, low, last - first, strip)
+        between = any(panel.row_labels is not None and panel.map_rect.x > first for panel in panels)
+        below = low + (_BELOW_LABELS * unit if between else 0)
+        axes = Box(max(left - beside, 0), top, strip, low - top), Box(first, below, last - first, strip)
     return FigureLayout(size, panels, bar, column, legend, captions, tuple(heads), unit, axes, line)

@@ -47,7 +47,8 @@ class Subject:
     """What a layout depends on: the map's shape, the widest labels in ems of their font, whether rows have sums.
 
     ``square`` cells stay so whatever the shape; otherwise those of a long map may be longer than wide. Columns that
-    are ``numbered`` count, so some of their labels tell the others. ``large`` labels are read from afar.
+    are ``numbered`` count, so some of their labels tell the others. ``large`` labels are read from afar; those that
+    may be ``upright`` are, where slanted ones would be thinned out.
     """
 
     rows: int
@@ -59,6 +60,7 @@ class Subject:
     square: bool = False
     numbered: bool = False
     large: bool = False
+    upright: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ class PanelLayout:
 
     ``column_labels`` is as wide as the map, whether the labels are slanted or not; slanted ones lean out over
     ``overhang`` to its right, or where the map is ``neighboured`` by another with labels, over these, between which
-    there is room.
+    there is room. ``upright`` ones stand on end, and lean over nothing.
     """
 
     outer: Box
@@ -80,6 +82,7 @@ class PanelLayout:
     sums_header: Box | None = None
     label_px: float = 12.0
     slanted: bool = False
+    upright: bool = False
     unit: float = 1.0
     neighboured: bool = False
 

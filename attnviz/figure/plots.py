@@ -285,9 +285,10 @@ class _Painting:
         self.painter.drawLine(QPointF(*start), QPointF(*end))
 
     def _paint_words(self, mark: Mark, box: QRectF) -> None:
-        ground = QColor(self.style.card)
-        ground.setAlphaF(0.85)
-        self.painter.fillRect(box.adjusted(-_PLATE, 0, _PLATE, 0), ground)
+        if not self.style.clear:
+            ground = QColor(self.style.card)
+            ground.setAlphaF(0.85)
+            self.painter.fillRect(box.adjusted(-_PLATE, 0, _PLATE, 0), ground)
         self.painter.setPen(self._colour(mark.role))
         draw_text(self.painter, box, _LEFT, mark.label)
 

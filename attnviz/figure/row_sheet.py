@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+import msgspec
 import numpy as np
 from PySide6.QtCore import QCoreApplication, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen
@@ -20,11 +21,12 @@ from attnviz.figure.labels import PERCENT_UP_TO_KEYS
 from attnviz.figure.paper_layout import line_of, margin_of
 from attnviz.figure.plots import paint_plot
 from attnviz.figure.row_plot import kinds_of, peeking_of, row_plot
+from attnviz.figure.studies.compare import value_words
 from attnviz.figure.styles import Style, style_of_theme
 from attnviz.figure.units import unit_of
 from attnviz.figure.words import wrapped
 from attnviz.frames import CellClass, Outline, RowStages, RowStory, Values
-from attnviz.spec import Paper
+from attnviz.spec import AttentionSpec, Paper
 
 _LEFT, _RIGHT = Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignRight
 _LEAST_LINE: Final = 17.0  # × unit: rows of keys lower than this become a plot
@@ -32,6 +34,12 @@ _MOST_LINE: Final = 110.0
 _TITLE, _PRINTED_TITLE, _SECOND, _SMALL = 22, 16, 14, 13
 _NAME_EMS: Final = 9.0
 _GAP: Final = 12.0
+_HEAD_SHARE: Final = 0.55
+"""A column's head is so large beside the numbers below it, but never smaller than other small words."""
+
+_NUMBER_SHARE: Final = 0.36  # of a key's line is what its numbers are high
+_MOST_FIELDS: Final = 3
+_HEAD_LINE, _SCALE_LINE = 1.5, 1.35  # heights of the heads' line and of that below the bars, in ems
 _SIGNS: Final = {
     CellClass.MASKED: "×", CellClass.ZERO: "0", CellClass.DROPPED: "∅", CellClass.PADDED: "–", CellClass.NAN: "NaN"
 }  # fmt: skip
@@ -123,7 +131,7 @@ class RowDrawing(Drawing):
             dims = self._outline.dims if len(self._outline.dims) == len(context) else ()
             named = [f"{dims[n]} " if dims else "" for n in range(len(context))]
             parts = [f"{name}{marks.cell_number(float(x), 2)}" for name, x in zip(named, context, strict=True)]
-            said.append(QCoreApplication.translate("Figure", "context: {0}").format(" · ".join(parts)))
+            said.append(QCoreApplication.translate("Figure", "context ({0})").format(", ".join(parts)))
         return [" · ".join(said), self._outline.origin]
 
     # ---------------------------------------------------------------------------------------------------------- legend
@@ -134,7 +142,7 @@ class RowDrawing(Drawing):
         if self._peeking.any():
             looks.append(("peeking", marks.look_words(None)))
         if self._story.before is not None:
-            looks.append(("before", QCoreApplication.translate("Figure", "the state before")))
+            looks.append(("before", _before_words(self._story.now.spec, self._story.before.spec)))
         font, x = sized(_SMALL * self.unit), math.inf
         found: list[list[tuple[_Look, str, float]]] = []
         for look, words in looks:
@@ -175,19 +183,28 @@ class RowDrawing(Drawing):
 
     def _paint_keys(self, painter: QPainter, area: QRectF) -> bool:
         """Paint them in lines, or as a plot, and say whether they are that."""
-        names = self._names()
-        line = area.height() / (len(names) + 1)
-        if line < _LEAST_LINE * self.unit:
+        names, unit = self._names(), self.unit
+        if area.height() / (len(names) + 1) < _LEAST_LINE * unit:
             plot = row_plot(self._story, int(area.width()), labels=self.paper.labels)
-            paint_plot(painter, area, plot, self.style, self.unit)
+            paint_plot(painter, area, plot, self.style, unit)
             return True
-        line = min(line, _MOST_LINE * self.unit)
-        self._paint_lines(painter, QRectF(area.left(), area.top(), area.width(), line * (len(names) + 1)), names, line)
+        foot = _SCALE_LINE * _SMALL * unit if self._has_scale() else 0.0
+        ems = _HEAD_LINE * _HEAD_SHARE * _NUMBER_SHARE  # of the heads' line, in lines of keys
+        line = min((area.height() - foot) / (len(names) + ems), _MOST_LINE * unit)
+        head = _HEAD_LINE * _head_px(_number_px(line, unit), unit)
+        line = min(line, (area.height() - foot - head) / len(names))  # where the heads are as small as words may be
+        spare = area.height() - foot - head - line * len(names)
+        self._paint_lines(painter, area.adjusted(0, spare / 3, 0, 0), names, line, head)
         return False
 
-    def _paint_lines(self, painter: QPainter, area: QRectF, names: Sequence[str], line: float) -> None:
+    def _has_scale(self) -> bool:
+        """Whether the ends of the bars' track are told."""
+        return self.paper.labels and self.paper.numbers
+
+    def _paint_lines(self, painter: QPainter, area: QRectF, names: Sequence[str], line: float, head: float) -> None:
+        """The heads of the columns in a line ``head`` pixels high, and below it a ``line`` for each key."""
         unit, style, row = self.unit, self.style, self._story.now
-        px = min(max(0.36 * line, 13 * unit), 32 * unit)
+        px = _number_px(line, unit)
         font = sized(px)
         painter.setFont(font)
         labels, gap = self.paper.labels, _GAP * unit
@@ -195,23 +212,39 @@ class RowDrawing(Drawing):
         columns = self._columns(px)
         x = area.left() + (name_w + gap if labels else 0)
         for column in columns:
-            self._write_column(painter, column, QRectF(x, area.top(), column.width, line), line, px)
+            self._write_column(painter, column, QRectF(x, area.top(), column.width, head), line, px)
             x += column.width + gap
         weights = self._weight_words(px)
-        bars = QRectF(x, area.top() + line, max(area.right() - x - weights.width - gap, 1), area.height() - line)
+        top = area.top() + head
+        bars = QRectF(x, top, max(area.right() - x - weights.width - gap, 1), line * len(names))
         heading = marks.stage_title(row.last) if labels else ""
-        painter.setFont(sized(_SMALL * unit))
+        painter.setFont(sized(_head_px(px, unit)))
         painter.setPen(style.muted)
-        draw_text(painter, QRectF(x, area.top(), bars.width() + gap + weights.width, line), _LEFT, heading)
+        draw_text(painter, QRectF(x, area.top(), bars.width() + gap + weights.width, head), _LEFT, heading)
         most = self._largest()
         painter.setFont(font)
         for n, name in enumerate(names):
-            y = area.top() + (n + 1) * line
+            y = top + n * line
             painter.setPen(style.muted if row.masked[n] else style.ink)
             draw_text(painter, QRectF(area.left(), y, name_w, line), _RIGHT, name if labels else "")
             self._paint_bar(painter, QRectF(bars.left(), y + 0.16 * line, bars.width(), 0.68 * line), n, most)
             painter.setPen(style.leak if self._peeking[n] else style.muted if row.masked[n] else style.ink)
             draw_text(painter, QRectF(area.right() - weights.width, y, weights.width, line), _RIGHT, weights.words[n])
+        if self._has_scale() and most > 0:
+            self._paint_scale(painter, bars, bars.bottom() - 0.16 * line, most)
+
+    def _paint_scale(self, painter: QPainter, bars: QRectF, low: float, most: float) -> None:
+        """What the bars' track, whose last line is at ``low``, measures from end to end."""
+        unit = self.unit
+        tick, high = max(3 * unit, 2), _SMALL * _SCALE_LINE * unit
+        few = len(self._story.now.hidden) <= PERCENT_UP_TO_KEYS
+        words = (marks.percentage(0.0), f"{100 * most:.0f} %") if few else ("0", marks.formatted(most, "short"))
+        for x in (bars.left(), bars.right() - max(unit, 1)):
+            painter.fillRect(QRectF(x, low, max(unit, 1), tick), self.style.muted)
+        painter.setFont(sized(_SMALL * unit))
+        painter.setPen(self.style.muted)
+        for words_there, side in zip(words, (_LEFT, _RIGHT), strict=True):
+            draw_text(painter, QRectF(bars.left(), low + tick, bars.width(), high), side, words_there)
 
     def _largest(self) -> float:
         rows = [row for row in (self._story.now, self._story.before) if row is not None]
@@ -268,19 +301,42 @@ class RowDrawing(Drawing):
         return tuple(map(word, _weights(row).tolist(), kinds_of(row).tolist()))
 
     def _column(self, heading: str, words: tuple[str, ...], px: float) -> _Column:
-        font, small = sized(px), sized(_SMALL * self.unit)
-        width = max([text_width(small, heading), *(text_width(font, word) for word in words)])
+        font, head = sized(px), sized(_head_px(px, self.unit))
+        width = max([text_width(head, heading), *(text_width(font, word) for word in words)])
         return _Column(heading, words, width)
 
     def _write_column(self, painter: QPainter, column: _Column, top: QRectF, line: float, px: float) -> None:
         row = self._story.now
-        painter.setFont(sized(_SMALL * self.unit))
+        painter.setFont(sized(_head_px(px, self.unit)))
         painter.setPen(self.style.muted)
         draw_text(painter, top, _RIGHT, column.heading)
         painter.setFont(sized(px))
         for n, words in enumerate(column.words):
             painter.setPen(self.style.muted if row.masked[n] else self.style.ink)
-            draw_text(painter, QRectF(top.left(), top.top() + (n + 1) * line, top.width(), line), _RIGHT, words)
+            draw_text(painter, QRectF(top.left(), top.bottom() + n * line, top.width(), line), _RIGHT, words)
+
+
+def _number_px(line: float, unit: float) -> float:
+    """How high names and numbers are in lines of keys of so many pixels."""
+    return min(max(_NUMBER_SHARE * line, _SMALL * unit), 32 * unit)
+
+
+def _head_px(px: float, unit: float) -> float:
+    """How high a column's head is over numbers of ``px`` pixels."""
+    return max(_HEAD_SHARE * px, _SMALL * unit)
+
+
+def _before_words(now: AttentionSpec, before: AttentionSpec) -> str:
+    """What the state before is: its mask where that is not the one of ``now``, else the fields that differ."""
+    said = marks.mask_words(before)
+    if said == marks.mask_words(now):
+        fields = [name for name in now.__struct_fields__ if getattr(now, name) != getattr(before, name)]
+        values = [(name.replace("_", " "), getattr(before, name)) for name in fields]
+        said = [name if isinstance(value, msgspec.Struct) else f"{name} {value_words(value)}" for name, value in values]
+        said = [*said[:_MOST_FIELDS], *(["…"] if len(said) > _MOST_FIELDS else [])]
+    if not said:
+        return QCoreApplication.translate("Figure", "the state before")
+    return QCoreApplication.translate("Figure", "before: {0}").format(", ".join(said))
 
 
 def _fixed(value: float, decimals: int) -> str:

@@ -98,7 +98,7 @@ def lay_out(
     title = marks.stage_title(outline.stage, spec.mask) if paper.title is None else paper.title
 
     def second_lines(outline: Outline, spec: AttentionSpec) -> tuple[str, ...]:
-        second = marks.circumstances(spec) if about is None else about
+        second = marks.circumstances(spec, outline.stage) if about is None else about
         if title and paper.title is not None:
             shown = marks.stage_title(outline.stage, spec.mask)
             second = f"{shown} · {second}"  # a title of one's own need not say what it shows
@@ -115,7 +115,7 @@ def lay_out(
     rows_of_entries = paint.legend_places(entries, width, unit)
     if known:
         words = replace(words, legend_lines=max((row + 1 for row, _ in rows_of_entries), default=0))
-    subject = replace(layout.subject_of(outline, (rows, cols)), large=not printed)
+    subject = replace(layout.subject_of(outline, (rows, cols)), large=not printed, upright=printed)
     if any(layout.subject_of(one, (rows, cols)).sums for one, _ in among):
         subject = replace(subject, sums=True)
 
@@ -216,7 +216,7 @@ class PictureDrawing(Drawing):
             return
         first = next(iter(self._frames.values()))
         if sheet.paper.colour_bar:
-            paint_colour_bar(painter, plan, first, self._picture.view, style)
+            paint_colour_bar(painter, plan, [*self._frames.values()], self._picture.view, style)
         if plan.axes:
             _name_axes(painter, plan, outline, style)
         counted = bool(self.legend)

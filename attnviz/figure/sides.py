@@ -7,19 +7,24 @@ from collections.abc import Iterable
 from typing import Final
 
 from PySide6.QtCore import QCoreApplication, QRectF, Qt
-from PySide6.QtGui import QPainter
+from PySide6.QtGui import QFont, QPainter
 
 from attnviz.figure import marks
 from attnviz.figure.fonts import draw_text, sized, text_width
 from attnviz.figure.grid import Window
 from attnviz.figure.labels import Labels, label_step
-from attnviz.figure.panels import COS, LEAST_LABEL_STEP, ROTATION, SIN, SUMS_EMS, SUMS_FROM
+from attnviz.figure.panels import COS, LEAST_LABEL_STEP, ROTATION, SIN, SUMS_EMS, SUMS_FROM, UPRIGHT_STEP
 from attnviz.figure.places import PanelLayout
 from attnviz.figure.styles import Style
 from attnviz.frames import Frame
 
 _LEFT, _RIGHT, _CENTRE = Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignRight, Qt.AlignmentFlag.AlignHCenter
 _LEFT_OUT: Final = "…"
+_ASIDE: Final = 12.0
+"""× unit: no map without sums has less free at its right."""
+
+_BETWEEN: Final = 10.0
+"""The same where the next map has its names as near."""
 
 
 def _steps(first: float, last: float, count: int, step: int) -> range:
@@ -36,16 +41,37 @@ def _in_sight(place: int, first: float, last: float) -> tuple[float, float]:
     return (start + end) / 2, end - start
 
 
+def _least_step(place: PanelLayout) -> float:
+    """Pixels from one line of names to the next."""
+    if place.upright:
+        return UPRIGHT_STEP * place.label_px
+    return max(LEAST_LABEL_STEP * place.unit, 1.1 * place.label_px)
+
+
+def shared_step(font: QFont, place: PanelLayout, window: Window, rows: Labels, columns: Labels) -> int:
+    """From number to number along the columns, which rows that count too keep to where two of theirs are in sight.
+
+    1 where either has names, or the rows are too few.
+    """
+    if not (rows[0].isdigit() and columns[0].isdigit()):
+        return 1
+    step = _level_step(font, place, window, columns)[0]
+    return step if len(_steps(*window[:2], len(rows), step)) > 1 else 1
+
+
 def paint_row_labels(
     painter: QPainter, place: PanelLayout, window: Window, labels: Labels, style: Style,
-    current: int | None,
+    current: int | None, least_step: int = 1,
 ) -> None:  # fmt: skip
-    """Names of the rows in sight, as many as have room; of the ``current`` one always, its neighbours give way."""
+    """Names of the rows in sight, as many as have room; of the ``current`` one always, its neighbours give way.
+
+    Every ``least_step``-th at most.
+    """
     top, bottom = window[:2]
     strip, px = place.row_labels, place.label_px
     assert strip is not None  # noqa: S101 (the caller looked)
     cell = place.map_rect.height / (bottom - top)
-    step = label_step(cell, max(LEAST_LABEL_STEP * place.unit, px * 1.1))
+    step = max(label_step(cell, _least_step(place)), least_step)
     shown = [*_steps(top, bottom, len(labels), step)]
     if current is not None and top < current + 1 and current < bottom:
         shown = [row for row in shown if row == current or abs(row - current) * cell >= px * 1.1]
@@ -72,18 +98,27 @@ def paint_column_labels(
     assert strip is not None  # noqa: S101 (the caller looked)
     if current is not None and not (left < current + 1 and current < right):
         current = None
-    cell = place.map_rect.width / (right - left)
-    least = max(LEAST_LABEL_STEP * place.unit, px * 1.1)
-    step = label_step(cell, least)
-    widest = max((text_width(font, labels[col]) for col in _steps(left, right, len(labels), step)), default=0.0)
-    level = widest <= cell * step - px * 0.3
+    step, level = _level_step(font, place, window, labels)
     if place.slanted and not level:  # two slanted lines are as far apart as their cells, times the sine
-        step = label_step(cell, max(least, px * 1.1 / SIN))
+        cell = place.map_rect.width / (right - left)
+        least = _least_step(place)
+        step = label_step(cell, least if place.upright else max(least, 1.1 * px / SIN))
         _paint_slanted(painter, place, window, labels, style, current, step)
         return
-    if not level:
-        step = label_step(cell, max(least, min(widest + px * 0.5, strip.width)))
     _paint_level(painter, place, window, labels, style, current, step)
+
+
+def _level_step(font: QFont, place: PanelLayout, window: Window, labels: Labels) -> tuple[int, bool]:
+    """From name to name where they are level, and whether as many have room as if they were short."""
+    left, right = window[2:]
+    cell, px = place.map_rect.width / (right - left), place.label_px
+    least = _least_step(place)
+    step = label_step(cell, least)
+    widest = max((text_width(font, labels[col]) for col in _steps(left, right, len(labels), step)), default=0.0)
+    if widest <= cell * step - px * 0.3:
+        return step, True
+    apart = max(least, min(widest + px * 0.5, place.map_rect.width))
+    return label_step(cell, apart) if labels[0].isdigit() else math.ceil(apart / cell), False  # names: no round steps
 
 
 def _paint_level(
@@ -94,7 +129,7 @@ def _paint_level(
     strip, px, font = place.column_labels, place.label_px, painter.font()
     assert strip is not None  # noqa: S101 (the caller looked)
     cell = place.map_rect.width / (right - left)
-    reach = strip.right + (place.overhang.width if place.overhang and place.sums is None else 0.0)
+    reach = strip.right + _free_beside(place, text_width(font, labels[0]) - cell)
     low = strip.x - 4 * place.unit  # further left stand the rows' own names
     lines: list[tuple[int, float, float]] = []  # column, middle, width
     for col in _steps(left, right, len(labels), step):
@@ -114,20 +149,37 @@ def _paint_level(
         lines = [line for line in lines if abs(line[1] - x) >= own + text_width(font, labels[line[0]]) / 2]
         lines.append((current, x, width))
     named = not labels[0].isdigit()
-    if named and step > 1 and lines:
-        _mark_left_out(
-            painter, place, style, cell, left, right, [(x, text_width(font, labels[c])) for c, x, _ in lines]
-        )
+    if named and step > 1 and lines:  # only between names that are written: what follows the last may have no room
+        first, last = min(c for c, _, _ in lines), max(c for c, _, _ in lines)
+        written = [(x, text_width(font, labels[c])) for c, x, _ in lines]
+        _mark_left_out(painter, place, style, cell, left, range(first + 1, last), written)
     for col, x, width in lines:
         painter.setPen(style.accent if col == current else style.ink)
         draw_text(painter, QRectF(x - width / 2, strip.bottom - px * 1.6, width, px * 1.6), _CENTRE, labels[col])
 
 
+def _free_beside(place: PanelLayout, first: float) -> float:
+    """How far a level name may reach beyond the map: into the gap, up to the next map's first name.
+
+    This one is ``first`` pixels wider than its column.
+    """
+    if place.sums is not None:
+        return 0.0
+    if place.overhang is not None:
+        return place.overhang.width
+    if not place.neighboured:
+        return _ASIDE * place.unit
+    return max(_BETWEEN * place.unit - max(first, 0.0) / 2 - 0.25 * place.label_px, 0.0)
+
+
 def _mark_left_out(
-    painter: QPainter, place: PanelLayout, style: Style, cell: float, left: float, right: float,
+    painter: QPainter, place: PanelLayout, style: Style, cell: float, left: float, columns: range,
     written: Iterable[tuple[float, float]],
 ) -> None:  # fmt: skip
-    """Say "…" over each column whose name was left out, where there is room between the ``written`` (middle, width)."""
+    """Say "…" over each of ``columns`` whose name was left out, where it has room.
+
+    ``written`` are the middles and widths of the names that are there.
+    """
     strip, px = place.column_labels, place.label_px
     assert strip is not None  # noqa: S101 (the caller looked)
     width = text_width(painter.font(), _LEFT_OUT)
@@ -135,7 +187,7 @@ def _mark_left_out(
         return
     taken = [*written]
     painter.setPen(style.muted)
-    for col in range(math.ceil(left), math.floor(right)):
+    for col in columns:
         x = strip.x + (col + 0.5 - left) * cell
         if all(abs(x - middle) >= (width + wide) / 2 + 2 for middle, wide in taken):
             draw_text(painter, QRectF(x - cell, strip.bottom - px * 1.6, 2 * cell, px * 1.6), _CENTRE, _LEFT_OUT)
@@ -150,21 +202,28 @@ def _paint_slanted(
     assert strip is not None  # noqa: S101 (the caller looked)
     cell = place.map_rect.width / (right - left)
     shown = [*_steps(left, right, len(labels), step)]
-    if place.neighboured and step > 1:  # the next map's first name stands where the last ones lean
+    if (
+        place.neighboured and step > 1 and not place.upright
+    ):  # the next map's first name stands where the last ones lean
         shown = [col for col in shown if right - col >= step]
     if current is not None:
         shown = [col for col in shown if col == current or abs(col - current) * cell >= px * 1.1 / SIN]
         shown += [current] if current not in shown else []
-    length = (strip.height - px * COS) / SIN
+    length = strip.height if place.upright else (strip.height - px * COS) / SIN
     for col in shown:
         middle, share = _in_sight(col, left, right)
         if share < 1 and share * cell < px and col != current:
             continue
         painter.setPen(style.accent if col == current else style.ink)
         painter.save()
-        painter.translate(strip.x + (middle - left) * cell + px * 0.1, strip.bottom - px * 0.2)
-        painter.rotate(-ROTATION)
-        draw_text(painter, QRectF(0, -px * 0.75, max(length, px), px), _LEFT, labels[col])
+        if place.upright:
+            painter.translate(strip.x + (middle - left) * cell, strip.bottom)
+            painter.rotate(-90)
+            draw_text(painter, QRectF(0, -px / 2, max(length, px), px), _LEFT, labels[col])
+        else:
+            painter.translate(strip.x + (middle - left) * cell + px * 0.1, strip.bottom - px * 0.2)
+            painter.rotate(-ROTATION)
+            draw_text(painter, QRectF(0, -px * 0.75, max(length, px), px), _LEFT, labels[col])
         painter.restore()
 
 

@@ -35,9 +35,25 @@ class Style:
     grey: bool = False
 
     @property
+    def clear(self) -> bool:
+        """Whether there is no ground: nothing may be painted in its colour, and gaps are left out instead."""
+        return self.card.alpha() == 0
+
+    @property
+    def unmarked(self) -> QColor:
+        """The ground of masked cells that are too small for hatching: a light one is in grey as a weight of 1."""
+        return QColor("#a9aab2") if self.grey else self.masked
+
+    @property
     def soft(self) -> QColor:
         """A tint of the accent, a ground for what is pointed out."""
+        if self.clear:
+            return _faint(self.accent, 0.13)
         return mixed(self.card, self.accent, 0.13)
+
+
+def _faint(colour: QColor, share: float) -> QColor:
+    return QColor(colour.red(), colour.green(), colour.blue(), round(255 * share))
 
 
 def mixed(one: QColor, other: QColor, share: float) -> QColor:
@@ -63,8 +79,11 @@ PRINT: Final = replace(
 )  # fmt: skip
 """White paper, black ink. A leak is darker than the accent, so that the two differ in grey too."""
 
-TRANSPARENT: Final = replace(LIGHT, card=QColor(255, 255, 255, 0))
-"""Dark ink on whatever lies behind: there is no ground."""
+TRANSPARENT: Final = replace(
+    LIGHT, card=QColor(255, 255, 255, 0), ground=QColor(255, 255, 255, 0), hairline=_faint(LIGHT.ink, 0.2),
+    muted=QColor("#484a56"), accent=QColor("#2c4ac4"), leak=QColor("#c22722"),
+)  # fmt: skip
+"""Dark ink on whatever light or middling ground lies behind: there is none of its own, and lines are a shade of it."""
 
 _THEMES: Final[Mapping[Theme, Style]] = MappingProxyType(
     {"light": LIGHT, "dark": DARK, "print": PRINT, "transparent": TRANSPARENT}

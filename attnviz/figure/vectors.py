@@ -81,6 +81,17 @@ def fill_rects(painter: QPainter, rects: Iterable[QRectF], colour: QColor) -> No
         painter.fillPath(path, QBrush(colour))
 
 
+def clip_to_cells(
+    painter: QPainter, across: Sequence[tuple[float, float]], down: Sequence[tuple[float, float]]
+) -> None:
+    """Let only cells be painted: those that reach from one number to the next ``across`` and ``down``, none beside."""
+    path = QPainterPath()
+    for top, bottom in down:
+        for left, right in across:
+            path.addRect(QRectF(left, top, right - left, bottom - top))
+    painter.setClipPath(path, Qt.ClipOperation.IntersectClip)
+
+
 def write_text(painter: QPainter, start: QPointF, text: str) -> None:
     """``text`` from ``start`` on its baseline, with the painter's font and pen."""
     if isinstance(painter, VectorPainter):

@@ -51,8 +51,9 @@ class Inputs:
     the cells that its dropout keeps. ``queries`` (H, Q, d_head) and ``keys`` (KV, K, d_head)
     where they come as they are, float32 if they are drawn, of a file's own dtype if they are read;
     ``scaled_scores`` or ``weights`` float64 (Q, K) where they are typed, then with ``values`` float64 (K, D) if there
-    are any and ``dims`` naming their columns. ``origin`` says in words where the numbers come from. ``n_queries`` may
-    be less than the number of tokens: the queries are the last of them. Nothing here may be written to.
+    are any and ``dims`` naming their columns. ``glosses`` and ``dim_glosses`` say what tokens and dims mean.
+    ``origin`` says in words where the numbers come from. ``n_queries`` may be less than the number of tokens: the
+    queries are the last of them. Nothing here may be written to.
     """
 
     tokens: tuple[str, ...]
@@ -60,6 +61,7 @@ class Inputs:
     origin: str
     glosses: tuple[str, ...] = ()
     dims: tuple[str, ...] = ()
+    dim_glosses: tuple[str, ...] = ()
     embeddings: Tensor | None = None
     queries: Tensor | None = None
     keys: Tensor | None = None
@@ -99,6 +101,7 @@ def open_source(spec: AttentionSpec, *, in_memory: bool = True) -> Inputs:
                 _BY_HAND,
                 glosses=worked.CAT_GLOSSES,
                 dims=worked.CAT_DIMS,
+                dim_glosses=worked.CAT_DIM_GLOSSES,
                 scaled_scores=_matrix(worked.CAT_SCORES),
                 values=_matrix(worked.CAT_VALUES),
             )

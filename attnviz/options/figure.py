@@ -82,7 +82,10 @@ def _option(options: dict[str, click.Option], field: str, *names: str, **setting
     options[field] = click.Option([*names, field], **{"default": None, **settings})
 
 
-_option(PAPER_OPTIONS, "theme", "--theme", type=click.Choice(THEMES), help="Colours of the sheet (default: light).")
+_option(
+    PAPER_OPTIONS, "theme", "--theme", type=click.Choice(THEMES),
+    help="Colours of the sheet (default: light). transparent: dark ink for light grounds; on dark slides take dark.",
+)  # fmt: skip
 _option(PAPER_OPTIONS, "title", "--title", help='Words above (default: what it shows); "" for none.')
 _option(PAPER_OPTIONS, "caption", "--caption/--no-caption", help="The settings that matter.")
 _option(PAPER_OPTIONS, "legend", "--legend/--no-legend", help="What masked, zero, dropped and NaN cells look like.")

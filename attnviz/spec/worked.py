@@ -12,8 +12,9 @@ CAT_GLOSSES: Final = ("cat", "eats", "fish")
 CAT_SCORES: Final[Matrix] = ((0.5, 0.5, 1.0), (0.0, 2.0, 1.0), (0.5, 0.5, 0.0))
 """Scaled scores (3, 3): only these are given, no queries and keys."""
 CAT_DIMS: Final = ("猫味", "鱼味")
+CAT_DIM_GLOSSES: Final = ("cat-ness", "fish-ness")
 CAT_VALUES: Final[Matrix] = ((1.0, 0.0), (0.1, 0.1), (0.0, 1.0))
-"""Values (3, 2) by key and named dimension, cat-ness and fish-ness."""
+"""Values (3, 2) by key and named dimension."""
 
 JOURNEY_TOKENS: Final = ("Your", "journey", "starts", "with", "one", "step")
 JOURNEY_INPUTS: Final[Matrix] = (

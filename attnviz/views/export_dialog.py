@@ -67,6 +67,9 @@ class ExportDialog(QDialog):
                 ("print", self.tr("print")),
             ]
         )  # fmt: skip
+        self.theme.buttons["transparent"].setToolTip(
+            self.tr("Dark ink without a ground, for light slides and pages; for dark slides take dark")
+        )
         remembered = str(settings.value("export/theme", "dark" if dark else "light", type=str))
         self.theme.set_value(remembered if remembered in self.theme.buttons else "light")
         self.cells = Segments([("screen", self.tr("what is on the screen")), ("whole", self.tr("the whole map"))])
@@ -108,7 +111,7 @@ class ExportDialog(QDialog):
         file_row = QHBoxLayout()
         file_row.addWidget(self.path_edit, 1)
         file_row.addWidget(browse)
-        shown = QGridLayout()
+        self._shown = shown = QGridLayout()
         for n, box in enumerate(self._checks.values()):
             shown.addWidget(box, n // 3, n % 3)
         form = QFormLayout()
@@ -150,6 +153,8 @@ class ExportDialog(QDialog):
         figure = self._chosen()
         if self._part is not None and self.cells.buttons["whole"].isChecked():
             figure = whole(figure)
+        if self._is_numbers():
+            return msgspec.structs.replace(figure, parts=self.parts.value())
         width, height, dpi = self.paper_size.value()
         shown = {name: box.isChecked() for name, box in self._checks.items()}
         heading = shown.pop("heading")
@@ -162,6 +167,10 @@ class ExportDialog(QDialog):
 
     def _chosen(self) -> Figure:
         return self._figures[max(self.what.currentIndex(), 0)][1]
+
+    def _is_numbers(self) -> bool:
+        """Whether the file that is named takes numbers, not a picture."""
+        return self.path is not None and self.path.suffix.lower() in NUMBERS
 
     def _theme(self) -> Theme:
         return next(theme for theme in THEMES if self.theme.buttons[theme].isChecked())
@@ -188,13 +197,20 @@ class ExportDialog(QDialog):
 
     def show_preview(self, image: QImage, remark: str = "") -> None:
         """The figure that was asked for, drawn, and what is to be said of it."""
-        self.problem.setText(remark[:1].upper() + remark[1:] + "." if remark else "")
+        self._say_problem("", remark[:1].upper() + remark[1:] + "." if remark else "")
         self.preview.show_image(image)
 
     def show_problem(self, sentence: str) -> None:
         """Why the figure cannot be drawn."""
-        self.problem.setText(sentence)
+        self._say_problem(sentence)
         self.preview.show_image(None)
+
+    def _say_problem(self, problem: str, remark: str = "") -> None:
+        """Why nothing can be saved, else a ``remark``."""
+        self.problem.setText(problem or remark)
+        save = self._buttons.button(QDialogButtonBox.StandardButton.Save)
+        save.setEnabled(not problem)
+        save.setToolTip(problem)
 
     @Slot()
     def _on_changed(self) -> None:
@@ -205,8 +221,44 @@ class ExportDialog(QDialog):
         self._offer_parts()
         self._offer_moves()
         self._tell_file()
+        numbers = self._is_numbers()
+        for row in (self.paper_size, self.theme, self._shown, self.title):
+            self._form.setRowVisible(row, not numbers)
+        try:
+            figure = self.figure()
+        except SpecError as error:
+            self._timer.stop()
+            self.show_problem(str(error))
+            return
+        if numbers or not self._buttons.button(QDialogButtonBox.StandardButton.Save).isEnabled():
+            self._say_problem("")
+        if numbers:
+            self._timer.stop()
+            self.preview.say(self._numbers_words(figure))
+            return
         self.preview.wait()
         self._timer.start()
+
+    def _numbers_words(self, figure: Figure) -> str:
+        """What a file of numbers will hold."""
+        table = self.path is not None and self.path.suffix.lower() == ".csv"
+        if figure.shows == "heads":
+            return (
+                self.tr("A table of the maps' numbers: a line for each query of each head, with every digit.")
+                if table
+                else self.tr("The arrays of every stage, with every digit, the tokens and the settings.")
+            )
+        if figure.shows == "row":
+            return (
+                self.tr("A table of the row: a line for each key, a column for each stage, with every digit.")
+                if table
+                else self.tr("The row's stages as arrays, with every digit, the tokens and the settings.")
+            )
+        return (
+            self.tr("One table of what is chosen, with every digit.")
+            if table
+            else self.tr("Every table of what is chosen as arrays, with every digit, the tokens and the settings.")
+        )
 
     def _offer_parts(self) -> None:
         self._form.setRowVisible(self.parts, self.parts.offer(self._chosen().shows))
@@ -231,12 +283,7 @@ class ExportDialog(QDialog):
 
     @Slot()
     def _ask_preview(self) -> None:
-        try:
-            figure = self.figure()
-        except SpecError as error:
-            self.show_problem(str(error))
-            return
-        self.preview_asked.emit(figure)
+        self.preview_asked.emit(self.figure())
 
     # ----------------------------------------------------------------------------------------------------------- file
 
@@ -272,7 +319,7 @@ class ExportDialog(QDialog):
             self.show_problem(str(error))
             return
         self._settings.setValue("export/path", str(path))
-        self._settings.setValue("export/theme", figure.paper.theme)
+        self._settings.setValue("export/theme", self._theme())
         for name, box in self._checks.items():
             self._settings.setValue(f"export/{name}", box.isChecked())
         self.paper_size.remember()
@@ -295,6 +342,7 @@ class _Preview(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.image: QImage | None = None
+        self.words = ""
         self.waiting = False
         self.setMinimumSize(320, 200)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -304,15 +352,25 @@ class _Preview(QWidget):
         return QSize(560, 420)
 
     def show_image(self, image: QImage | None) -> None:
-        self.image, self.waiting = image, False
+        self.image, self.words, self.waiting = image, "", False
+        self.update()
+
+    def say(self, words: str) -> None:
+        """Words in place of an image."""
+        self.image, self.words, self.waiting = None, words, False
         self.update()
 
     def wait(self) -> None:
         """What is shown is no longer what is chosen: it pales until the next one comes."""
-        self.waiting = True
+        self.words, self.waiting = "", True
         self.update()
 
     def paintEvent(self, _event: QPaintEvent) -> None:
+        if self.words:
+            painter = QPainter(self)
+            flags = int(Qt.AlignmentFlag.AlignCenter) | int(Qt.TextFlag.TextWordWrap)
+            painter.drawText(self.rect().adjusted(24, 24, -24, -24), flags, self.words)
+            painter.end()
         if self.image is None:
             return
         ratio = self.devicePixelRatioF()

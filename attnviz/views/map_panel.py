@@ -92,11 +92,11 @@ def paint_figure(
     for panel in panels:
         if region.intersects(panel.bounds):
             paint_panel(painter, panel, look, names=panel.touches_names(region))
-    first = next((panel.frame for panel in panels if panel.frame is not None), None)
-    if first is None or not plan.legend.height:
+    frames = [panel.frame for panel in panels if panel.frame is not None]
+    if not frames or not plan.legend.height:
         return
     if region.intersects(QRectF(*plan.bar_column).toAlignedRect()):
-        paint_colour_bar(painter, plan, first, look.picture.view, look.style)
+        paint_colour_bar(painter, plan, frames, look.picture.view, look.style)
     if any(region.intersects(QRectF(*box).toAlignedRect()) for box in (plan.legend, *plan.captions)):
         paint.paint_legend(
             painter, plan, look.picture, look.style, window=look.window, note=look.drawing or None

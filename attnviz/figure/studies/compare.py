@@ -179,14 +179,14 @@ def differing_words(a: AttentionSpec, b: AttentionSpec) -> str:
             if field == "mask_shape":
                 words.append(f"{shape_text(one)[:20]} | {shape_text(other)[:20]}")
             elif not isinstance(one, msgspec.Struct):
-                words.append(f"{_value_words(one)} | {_value_words(other)}")
+                words.append(f"{value_words(one)} | {value_words(other)}")
             parts.append(" ".join(words))
     if not parts:
         return _tr("A and B are the same")
     return _tr("A | B: {parts}").format(parts=" · ".join(parts[:4]) + (" …" if len(parts) > 4 else ""))
 
 
-def _value_words(value: object) -> str:
+def value_words(value: object) -> str:
     """A field's value by the name that the window gives it."""
     if isinstance(value, bool):
         return _tr("yes") if value else _tr("no")

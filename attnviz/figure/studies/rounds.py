@@ -21,7 +21,7 @@ from attnviz.figure.studies.names import bar_view, head_words, row_name
 from attnviz.figures import Figure
 from attnviz.frames import CellClass, Scale
 from attnviz.questions.rounds import RoundsAnswer, RoundsQuestion, cells_cached, cells_in_one_pass, cells_recomputed
-from attnviz.spec import AttentionSpec, Colours
+from attnviz.spec import AttentionSpec, Colours, edited
 
 _EPS: Final = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 _ROUNDING: Final = 16
@@ -178,6 +178,7 @@ def _last(figure: Figure, answer: RoundsAnswer) -> int:
 
 def _contents_of(figure: Figure, answer: RoundsAnswer, n: int, *, moving: bool = False) -> Contents:
     spec = figure.question.spec if isinstance(figure.question, RoundsQuestion) else figure.spec
+    spec = edited(spec, training=False) if spec.drops else spec  # as the study computes it
     blocks: list[Block] = []
     if answer.maps:
         blocks.append(MapsBlock(
