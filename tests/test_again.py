@@ -36,9 +36,7 @@ def asked(ask, **options):
 STUDIES = [
     asked({"steps": "20"}, animates="exam", frames=3),
     asked({"head": "1"}, animates="rounds", row=2),
-    asked({"steps": "20"}, shows="row", animates="exam"),
     asked({"steps": "20", "masks": "none,neg-inf"}, shows="exam", animates="exam", parts=("losses",)),
-    asked({"draws": "4"}, shows="dropout", dropout=0.5, animates="rounds"),
 ]
 
 
