@@ -171,7 +171,7 @@ def test_the_sentence_is_of_the_whole_map_where_nothing_hidden_is_in_sight(engin
     drawing, _ = rendering.drawing_of(part_of("gallery", view=View(rows=(8, 12), cols=(0, 4))), engine)
     assert not any(matrix.shows_red for matrix, _ in drawing.maps)
     said = [text for text, _ in painted(drawing)[1]]
-    assert "Every row adds up to 1, and nothing hidden is seen: three-step, −∞." in said
+    assert "What hides all it must and has rows that add up to 1: three-step, −∞." in said
 
 
 def test_a_part_of_a_long_map_is_exact_and_said_where_it_is_not(engine):

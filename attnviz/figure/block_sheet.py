@@ -27,7 +27,7 @@ from attnviz.figure.words import SEPARATOR, wrapped
 from attnviz.frames import CellClass
 from attnviz.spec import Paper
 
-_TITLE, _PRINTED_TITLE, _SENTENCE, _SECOND, _SMALL = 22, 16, 16, 14, 13
+_TITLE, _PRINTED_TITLE, _SENTENCE, _SECOND, _SMALL = 25, 16, 16, 14, 13
 _PRINTED_SENTENCE: Final = 13
 _LARGER: Final = (1.5, 1.3, 1.2, 1.1)
 """Blocks with much room on a slide are drawn so much larger, type and all."""

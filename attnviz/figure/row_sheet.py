@@ -31,7 +31,7 @@ from attnviz.spec import AttentionSpec, Paper
 _LEFT, _RIGHT = Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignRight
 _LEAST_LINE: Final = 17.0  # × unit: rows of keys lower than this become a plot
 _MOST_LINE: Final = 110.0
-_TITLE, _PRINTED_TITLE, _SECOND, _SMALL = 22, 16, 14, 13
+_TITLE, _PRINTED_TITLE, _SECOND, _SMALL = 25, 16, 14, 13
 _NAME_EMS: Final = 9.0
 _GAP: Final = 12.0
 _HEAD_SHARE: Final = 0.55

@@ -26,7 +26,7 @@ from attnviz.session import Cell, Picture
 from attnviz.spec import QUERY_KEY_STAGES, UNSIGNED_STAGES, AttentionSpec, Paper, View, Viewport
 
 _LARGE_FROM = 2.0
-_TITLE, _PRINTED_TITLE, _SECOND, _SMALL = 22, 16, 14, 13
+_TITLE, _PRINTED_TITLE, _SECOND, _SMALL = 25, 16, 14, 13
 
 
 @dataclass(frozen=True, slots=True)

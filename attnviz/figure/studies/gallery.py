@@ -80,7 +80,7 @@ def _apart_words(exhibit: Exhibit) -> str:
     """How far an exhibit is from −∞, below its map on paper: in few words, since all have the same."""
     if exhibit.order == "neg-inf" or math.isnan(exhibit.difference) or exhibit.difference == 0 or exhibit.nan_rows:
         return "" if exhibit.order == "neg-inf" else difference_words(exhibit)
-    return _tr("up to {number} from −∞").format(number=short_number(exhibit.difference))
+    return _tr("up to {number} off the −∞ map").format(number=short_number(exhibit.difference))
 
 
 def _sound_words(answer: GalleryAnswer) -> str:
@@ -91,7 +91,7 @@ def _sound_words(answer: GalleryAnswer) -> str:
         if not exhibit.hidden and all(row_sum(float(total))[1] for total in exhibit.row_sums)
     ]
     orders = ", ".join(sound) or _tr("none of them")
-    return _tr("Every row adds up to 1, and nothing hidden is seen: {orders}.").format(orders=orders)
+    return _tr("What hides all it must and has rows that add up to 1: {orders}.").format(orders=orders)
 
 
 def sums_words(exhibit: Exhibit) -> str:
