@@ -84,7 +84,7 @@ def _char_ems(char: str) -> float:
     return 0.79 if char.isupper() or char == "&" else 0.64
 
 
-_SLIM: Final = (("ijlI.,:;'|! ", 0.33), ("frt()[]{}-/", 0.4), ("sczvxykJ?", 0.56))
+_SLIM: Final = (("ijlI.,:;'|! ", 0.33), ("frt()[]{}-/", 0.4), ("sczvxykJ?0123456789", 0.56))
 """Letters that take less than others, by what the widest of them takes: names of tokens are mostly made of these."""
 
 
