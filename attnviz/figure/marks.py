@@ -256,8 +256,10 @@ def scale_caption(stage: str, scale: Scale, view: View) -> str:
         caption = QCoreApplication.translate("Figure", "weight")
     elif stage in QUERY_KEY_STAGES:
         caption = QCoreApplication.translate("Figure", "score")
+    elif stage == "row_sums":
+        caption = QCoreApplication.translate("Figure", "sum")
     else:
-        caption = QCoreApplication.translate("Figure", "value")
+        caption = QCoreApplication.translate("Figure", "component")
     if scale.curve == "log":
         caption += " · " + QCoreApplication.translate("Figure", "log scale")
     if view.norm == "per-head":
