@@ -226,7 +226,9 @@ def is_still(shown, palette, drawing, paper):
     """That a picture of an animation is what ``drawing`` is painted as."""
     wanted = image_pixels(drawing, paper)
     paper_cells.palette_error(shown, wanted, palette)
-    assert (shown == wanted).mean() > 0.98
+    off = np.abs(paper_cells.parts(shown.ravel()) - paper_cells.parts(wanted.ravel())).max(axis=1)
+    assert off.max() <= 16  # edges of letters, which have most of the colours
+    assert (off > 4).mean() < 0.005
 
 
 def drawings_of(figure, engine):
